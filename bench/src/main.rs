@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use lexopt::prelude::*;
@@ -19,10 +20,11 @@ const HELP: &str = "\
 Compares motemix with its peers, both in turns on one core, and prints one table.
 A ratio above 1 means that motemix is better. Times are the minima of many turns.
 
-Usage: motemix-bench [--quick] [--broker] [--json FILE] [--programs DIR]
+Usage: motemix-bench [--quick] [--only GROUP] [--json FILE] [--programs DIR]
 
       --quick          a few turns only: shows that everything runs, not how fast
-      --broker         the rows of the broker alone
+      --only GROUP     the rows of one group: packet, curve, link, loopix, forward,
+                       broker, sim or replay
       --json FILE      where the rows go (default: target/bench.json of the project)
       --programs DIR   where motemix (for nodes that forward) and motemix-lab are
                        (default: target/release of the project)
@@ -34,7 +36,7 @@ The benchmark starts these for itself:
 Example: make bench";
 
 enum Task {
-    Bench { quick: bool, broker: bool, json: Option<PathBuf>, programs: Option<PathBuf> },
+    Bench { quick: bool, only: Option<Group>, json: Option<PathBuf>, programs: Option<PathBuf> },
     Forward(Format, SocketAddr),
     Start(OsString, Vec<OsString>),
     Help,
@@ -42,9 +44,9 @@ enum Task {
 
 fn main() -> Result<()> {
     match task()? {
-        Task::Bench { quick, broker, json, programs } => {
+        Task::Bench { quick, only, json, programs } => {
             let json = or_in_target(json, "bench.json")?;
-            bench(quick, broker, &json, &or_in_target(programs, "release")?)
+            bench(quick, only, &json, &or_in_target(programs, "release")?)
         }
         Task::Forward(format, next) => forwarder::run(format, next),
         Task::Start(program, arguments) => process::become_program(&program, &arguments),
@@ -57,11 +59,11 @@ fn main() -> Result<()> {
 
 fn task() -> Result<Task> {
     let mut parser = lexopt::Parser::from_env();
-    let (mut quick, mut broker, mut json, mut programs) = (false, false, None, None);
+    let (mut quick, mut only, mut json, mut programs) = (false, None, None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("quick") => quick = true,
-            Long("broker") => broker = true,
+            Long("only") => only = Some(parser.value()?.parse()?),
             Long("json") => json = Some(parser.value()?.into()),
             Long("programs") => programs = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Ok(Task::Help),
@@ -75,7 +77,7 @@ fn task() -> Result<Task> {
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(Task::Bench { quick, broker, json, programs })
+    Ok(Task::Bench { quick, only, json, programs })
 }
 
 /// A file that was named, or one in the project's target folder. Cargo says where this package is;
@@ -93,41 +95,72 @@ fn project() -> Result<PathBuf> {
     Ok(Path::new(&package).parent().context("this package has no parent folder")?.to_owned())
 }
 
-fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Result<()> {
+/// Rows that are measured together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Packet,
+    Curve,
+    Link,
+    Loopix,
+    Forward,
+    Broker,
+    Sim,
+    Replay,
+}
+
+const GROUPS: [(&str, Group); 8] = [
+    ("packet", Group::Packet),
+    ("curve", Group::Curve),
+    ("link", Group::Link),
+    ("loopix", Group::Loopix),
+    ("forward", Group::Forward),
+    ("broker", Group::Broker),
+    ("sim", Group::Sim),
+    ("replay", Group::Replay),
+];
+
+impl FromStr for Group {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let group = GROUPS.iter().find(|(name, _)| *name == text).map(|(_, group)| *group);
+        group.with_context(|| {
+            format!("there is no group {text}; choose one of {}", GROUPS.map(|(name, _)| name).join(", "))
+        })
+    }
+}
+
+fn bench(quick: bool, only: Option<Group>, json: &Path, programs: &Path) -> Result<()> {
     let (effort, load) = if quick { (Effort::QUICK, Load::QUICK) } else { (Effort::FULL, Load::FULL) };
-    let laboratory = programs.join("motemix-lab");
+    let (program, laboratory) = (programs.join("motemix"), programs.join("motemix-lab"));
     let machine = Machine::read()?;
     machine::pin(machine.measured_core())?;
-    if broker_alone {
-        let (rows, lines) = broker::rows(&machine, quick, &programs.join("motemix"), &project()?)?;
-        println!("Machine: {}", machine.line());
-        return show(&rows, &lines, json);
+
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for (_, group) in GROUPS.iter().filter(|(_, group)| only.is_none_or(|only| only == *group)) {
+        let (measured, more) = match group {
+            Group::Packet => packet_rows(effort)?,
+            Group::Curve => (curve_rows(effort)?, Vec::new()),
+            Group::Link => (link::rows(effort)?, Vec::new()),
+            Group::Loopix => loopix::rows(&machine, effort, quick, &laboratory, &project()?)?,
+            Group::Forward => forward::rows(&machine, load, &program)?,
+            Group::Broker => broker::rows(&machine, quick, &program, &project()?)?,
+            Group::Sim => sim::rows(&laboratory, &project()?.join("scenarios"), if quick { 1 } else { 3 })?,
+            Group::Replay => replay::rows(quick)?,
+        };
+        rows.extend(measured);
+        lines.extend(more);
     }
-
-    let [variable, fixed] = x25519::rows(effort);
-    let (mut rows, lengths) = hop::rows(effort, &variable)?;
-    rows.extend(create::rows(effort)?);
-    rows.extend([variable, fixed]);
-    rows.extend(x25519::batch_rows(effort));
-    rows.extend(p224::rows(effort)?);
-    rows.extend(link::rows(effort)?);
-    let (of_loopix, more_lines) = loopix::rows(&machine, effort, quick, &laboratory, &project()?)?;
-    rows.extend(of_loopix);
-    let (forwarding, mut lines) = forward::rows(&machine, load, &programs.join("motemix"))?;
-    lines.extend(more_lines);
-    rows.extend(forwarding);
-    let (of_broker, more) = broker::rows(&machine, quick, &programs.join("motemix"), &project()?)?;
-    rows.extend(of_broker);
-    lines.extend(more);
-    let (simulated, more) = sim::rows(&laboratory, &project()?.join("scenarios"), if quick { 1 } else { 3 })?;
-    rows.extend(simulated);
-    lines.extend(more);
-    let (of_filters, more) = replay::rows(quick)?;
-    rows.extend(of_filters);
-    lines.extend(more);
-
     println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
-    println!(
+    show(&rows, &lines, json)
+}
+
+/// A hop without its multiplications is found by taking them off.
+fn packet_rows(effort: Effort) -> Result<(Vec<Row>, Vec<String>)> {
+    let [multiplication, _] = x25519::rows(effort);
+    let (mut rows, lengths) = hop::rows(effort, &multiplication)?;
+    rows.extend(create::rows(effort)?);
+    let line = format!(
         "host-…: {} bytes of data, {} bytes ours, {} bytes theirs; host-hop-1k: batches of {}, each done in {:.0} µs",
         HOST_DATA.len(),
         lengths.ours,
@@ -135,7 +168,14 @@ fn bench(quick: bool, broker_alone: bool, json: &Path, programs: &Path) -> Resul
         lengths.batch,
         lengths.batch_takes,
     );
-    show(&rows, &lines, json)
+    Ok((rows, vec![line]))
+}
+
+fn curve_rows(effort: Effort) -> Result<Vec<Row>> {
+    let mut rows = Vec::from(x25519::rows(effort));
+    rows.extend(x25519::batch_rows(effort));
+    rows.extend(p224::rows(effort)?);
+    Ok(rows)
 }
 
 fn show(rows: &[Row], lines: &[String], json: &Path) -> Result<()> {

@@ -14,13 +14,10 @@ pub(crate) struct Traits {
     pub megahertz: u32,
     /// One X25519 with any point, on the curve that the board's program has.
     pub multiplication: u32,
-    /// One Ed25519 verification. Counted in field operations it is five quarters of an X25519 of
-    /// `Portable`, whose field it uses: 3,475 of them beside 2,815.
+    /// The check of one Ed25519 signature and of its key: of a network document, of a reading.
     pub verification: u32,
     /// A signed reading: the key of its seed, and one Ed25519 signature, in constant time.
     pub signature: u32,
-    /// The check of a reading's signature, and of the key.
-    pub signature_check: u32,
     /// What a packet costs besides: MAC, replay filter, one layer, queue.
     pub packet: u32,
     /// Protecting or opening a frame of the greatest length (AES-CCM): the two differ by a
@@ -49,12 +46,11 @@ impl Traits {
             // 13.8 mA at +4 dBm, 11.8 mA.
             Board::Samr21Xpro => Self {
                 megahertz: 48,
-                multiplication: 12_129_378,
-                verification: 15_161_723,
-                signature: 11_673_375,
-                signature_check: 22_644_861,
-                packet: 134_965,
-                protection: 148_297,
+                multiplication: 3_683_262,
+                verification: 7_390_730,
+                signature: 2_778_855,
+                packet: 139_790,
+                protection: 148_398,
                 computes: 19_140,
                 sleeps: 12,
                 sends: 45_540,
@@ -67,12 +63,11 @@ impl Traits {
             // dBm, 13.2 mA.
             Board::IotlabM3 => Self {
                 megahertz: 72,
-                multiplication: 7_783_857,
-                verification: 4_492_776,
-                signature: 9_260_110,
-                signature_check: 17_657_652,
-                packet: 104_480,
-                protection: 120_742,
+                multiplication: 3_067_401,
+                verification: 6_220_021,
+                signature: 2_321_477,
+                packet: 81_290,
+                protection: 120_719,
                 computes: 100_650,
                 sleeps: 46,
                 sends: 46_200,
@@ -84,12 +79,11 @@ impl Traits {
             // mA at 0 dBm, 6.26 mA.
             Board::Nrf52840dk => Self {
                 megahertz: 64,
-                multiplication: 1_988_775,
-                verification: 2_485_969,
-                signature: 2_933_754,
-                signature_check: 5_079_274,
-                packet: 69_150,
-                protection: 85_443,
+                multiplication: 543_016,
+                verification: 1_419_106,
+                signature: 770_197,
+                packet: 57_240,
+                protection: 85_473,
                 computes: 9_900,
                 sleeps: 5,
                 sends: 19_200,
@@ -97,16 +91,15 @@ impl Traits {
                 // 4.3.10: a word 41 µs, a page of 4 KiB 85 ms, 10,000 times.
                 flash: flash(41_000, 85, 10_000),
             },
-            // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the multiplication is
-            // the stopwatch's of a Cortex-M0+ without wait states, signing is that of one with
-            // them. The radio at its serial line is taken for an AT86RF231.
+            // nRF51822 product specification, 3 V: 4.4 mA computing, 2.6 µA; the cycles are the
+            // stopwatch's of a Cortex-M0+ without wait states. The radio at its serial line is
+            // taken for an AT86RF231.
             Board::Microbit => Self {
                 megahertz: 16,
-                multiplication: 9_731_362,
-                verification: 12_164_203,
-                signature: 11_673_375,
-                signature_check: 22_644_861,
-                packet: 112_000,
+                multiplication: 3_047_934,
+                verification: 6_133_267,
+                signature: 2_286_457,
+                packet: 118_957,
                 protection: 122_858,
                 computes: 13_200,
                 sleeps: 8,

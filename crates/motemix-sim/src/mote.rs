@@ -394,7 +394,7 @@ impl<'d> Life<'d> {
             }
             besides += u64::from(self.antenna.take_protected()) * u64::from(self.board.protection);
             besides += if signed { u64::from(self.board.signature) } else { 0 };
-            besides += self.check(place.network_name()) * u64::from(self.board.signature_check);
+            besides += self.check(place.network_name()) * u64::from(self.board.verification);
             let computed = self.compute(besides).await;
             match next {
                 // What came while it computed, it has not seen.
