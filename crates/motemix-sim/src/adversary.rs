@@ -33,13 +33,14 @@ pub use findings::{Findings, NotPosteriors, POSTERIORS, judge_posteriors};
 pub use links::Counted;
 pub use measure::{Guesses, Reliability};
 pub use score::{Anonymity, Learned};
-pub(crate) use sniffer::{Sniffer, fingerprint};
+pub(crate) use sniffer::{Cut, Sniffer, fingerprint};
 
 use crate::board::Traits;
 use crate::scenario::{Adversary, Board, Group, Scenario, Time};
 use dwell::{Dwell, Parts};
 use evidence::Evidence;
 use knowledge::{Known, Network};
+use motemix_air::Instant;
 use sniffer::Transfer;
 use std::rc::Rc;
 use std::time::Duration;
@@ -51,6 +52,16 @@ pub(crate) struct Delivery {
     pub receiver: u16,
     pub sender: u16,
     /// The packet that brought it.
+    pub packet: TakenIn,
+}
+
+/// A packet that a node took in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TakenIn {
+    /// The neighbour that it came from.
+    pub from: u16,
+    /// When its node turned to it.
+    pub at: Instant,
     pub fingerprint: u64,
 }
 

@@ -12,7 +12,7 @@ mod tables;
 mod thermometer;
 mod verifier;
 
-pub(crate) use desk::Tally;
+pub(crate) use desk::{Intake, Tally};
 pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
@@ -446,8 +446,8 @@ impl<'d> Life<'d> {
     fn check(&mut self, network: &str) -> u64 {
         let Some(verifier) = &mut self.orders.verifier else { return 0 };
         let arrivals = self.desk.take_readings();
-        for Arrival { reading, fingerprint } in &arrivals {
-            self.desk.checked(verifier.check(reading, network), *fingerprint);
+        for Arrival { reading, packet } in &arrivals {
+            self.desk.checked(verifier.check(reading, network), *packet);
         }
         arrivals.len() as u64
     }

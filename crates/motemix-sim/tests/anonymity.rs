@@ -127,6 +127,16 @@ fn contents_tell_the_observer_nothing() {
 }
 
 #[test]
+fn protection_of_links_hides_nothing_from_the_observer() {
+    let [open, protected] = [false, true]
+        .map(|protected| observed(&format!("motes.mean_delay = \"1s\"\nmotes.link.protected = {protected}")));
+    // Times are others, for frames and handshakes take longer.
+    assert!((open.round_trip.first_guess - protected.round_trip.first_guess).abs() < 0.06, "{protected:?}");
+    assert!((open.there.entropy_bits - protected.there.entropy_bits).abs() < 0.15, "{protected:?} {open:?}");
+    assert_eq!(protected.untraced, 0, "{protected:?}");
+}
+
+#[test]
 fn listening_changes_nothing_and_one_seed_gives_one_answer() {
     let [once, again] = [(); 2].map(|()| outcome("adversary = {}"));
     assert_eq!(once, again);

@@ -1,6 +1,7 @@
 //! What the observer has of each delivered message before it learns anything from the others.
 
 use super::Delivery;
+use super::sniffer::Transfer;
 use super::trace::{Start, Traffic};
 use motemix_air::Instant;
 use std::collections::BTreeMap;
@@ -41,16 +42,11 @@ const LEAST_UNSEEN: f64 = 1e-3;
 impl Evidence {
     /// Traces one delivered message in `sample`.
     pub fn of(traffic: &Traffic<'_>, deliveries: &[Delivery], sample: usize) -> Self {
-        let by_contents: BTreeMap<(u16, u64), u32> = traffic
-            .transfers()
-            .iter()
-            .zip(0..)
-            .map(|(transfer, number)| ((transfer.to, transfer.fingerprint), number))
-            .collect();
-        let number =
-            |delivery: &Delivery| by_contents.get(&(delivery.receiver, delivery.fingerprint)).copied();
+        let number = brought(traffic.transfers());
         let mut delivered: Vec<_> = deliveries.iter().map(|delivery| (number(delivery), *delivery)).collect();
-        delivered.sort_by_key(|(transfer, delivery)| (*transfer, delivery.receiver, delivery.fingerprint));
+        delivered.sort_by_key(|(transfer, delivery)| {
+            (*transfer, delivery.receiver, delivery.packet.at, delivery.packet.fingerprint)
+        });
         let mut evidence = Self::default();
         for (transfer, delivery) in delivered.into_iter().step_by(sample) {
             match transfer.and_then(|transfer| Heard::of(traffic, transfer, delivery)) {
@@ -59,6 +55,27 @@ impl Evidence {
             }
         }
         evidence
+    }
+}
+
+/// Finds the transfer that brought a message, which receivers would tell the observer: the one with
+/// these contents, or if they cannot be seen, the last one of that neighbour that was complete when
+/// the receiver turned to it.
+fn brought(transfers: &[Transfer]) -> impl Fn(&Delivery) -> Option<u32> {
+    let mut by_contents: BTreeMap<(u16, u64), u32> = BTreeMap::new();
+    let mut by_link: BTreeMap<(u16, u16), BTreeMap<Instant, u32>> = BTreeMap::new();
+    for (transfer, number) in transfers.iter().zip(0..) {
+        if let Some(fingerprint) = transfer.fingerprint {
+            by_contents.insert((transfer.to, fingerprint), number);
+        } else if let Some(end) = transfer.end {
+            by_link.entry((transfer.from, transfer.to)).or_default().insert(end, number);
+        }
+    }
+    move |Delivery { receiver, packet, .. }| {
+        let seen = || by_contents.get(&(*receiver, packet.fingerprint)).copied();
+        let on_link = by_link.get(&(packet.from, *receiver));
+        let last = on_link.and_then(|ends| ends.range(..=packet.at).next_back());
+        last.map(|(_, number)| *number).or_else(seen)
     }
 }
 

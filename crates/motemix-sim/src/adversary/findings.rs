@@ -364,7 +364,7 @@ mod tests {
             to: 0,
             begin: at(begin),
             end: end.map(at),
-            fingerprint: 0,
+            fingerprint: None,
         };
         let transfers = vec![transfer(5, None), transfer(7, Some(9))];
         let findings = Findings { transfers, messages: vec![finding(1, [0.0, 1.0, 0.0])] };

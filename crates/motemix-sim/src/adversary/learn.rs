@@ -78,16 +78,21 @@ pub(crate) fn candidates(
     estimate: &Estimate<'_>,
     interval: Option<Duration>,
 ) -> Vec<Candidate> {
+    let mut others = estimate.clone();
     let heard = evidence.heard.iter().enumerate().map(|(at, heard)| {
+        // A message says nothing of its own phase.
+        others.count(at, -1.0);
         let starts = heard.weights(Way::RoundTrip).map(|(start, weight)| {
             let bin = bin(traffic, start, interval).unwrap_or_default();
             let begun = start.begun;
             let choice = Choice { sender: start.sender, bin, start: start.transfer, begun, weight };
-            (start.sender, start.transfer, f64::from(weight) * estimate.counts.phase(&choice))
+            (start.sender, start.transfer, f64::from(weight) * others.counts.phase(&choice))
         });
+        let starts = starts.collect();
+        others.count(at, 1.0);
         let senders = (0_u16..).zip(estimate.senders(at));
         let first = senders.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(sender, _)| sender);
-        Candidate { receiver: heard.receiver, starts: starts.collect(), first }
+        Candidate { receiver: heard.receiver, starts, first }
     });
     heard.collect()
 }
@@ -318,5 +323,65 @@ impl Popularity {
     fn of(&self, sender: usize, receiver: usize) -> f64 {
         let to_others = self.all - self.counts[sender];
         if to_others > 0.0 { self.counts[receiver] / to_others } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODES: usize = 5;
+
+    /// A message to node 3 that each of these may have begun: sender, part of the interval, transfer.
+    fn message(choices: &[(u16, u16, u32)], weights: &[f32]) -> Message {
+        let choice = |((sender, bin, start), weight): (&(u16, u16, u32), &f32)| Choice {
+            sender: *sender,
+            bin: *bin,
+            start: *start,
+            begun: 0.5,
+            weight: *weight,
+        };
+        Message { receiver: 3, choices: choices.iter().zip(weights).map(choice).collect() }
+    }
+
+    fn senders(messages: &[Message], prior: Prior) -> Vec<Vec<f64>> {
+        let estimate = Estimate::fit(messages, NODES, prior, |_| true);
+        (0..messages.len()).map(|at| estimate.senders(at)).collect()
+    }
+
+    #[test]
+    fn a_message_says_nothing_of_its_own_sender() {
+        let by_another = Message { receiver: 4, ..message(&[(2, 0, 0)], &[1.0]) };
+        let messages = [message(&[(0, 0, 0), (1, 0, 0)], &[0.6, 0.4]), by_another];
+        let found = senders(&messages, Prior { habits: Some(0.03), phases: None });
+        assert!((found[0][0] - 0.6).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn two_messages_that_may_have_begun_with_one_transfer_do_not_confirm_its_phase() {
+        let prior = Prior { habits: None, phases: Some(3.0) };
+        let other = |sender, start| message(&[(0, 5, 7), (sender, 9, start)], &[0.5, 0.5]);
+        for found in senders(&[other(1, 8), other(2, 9)], prior) {
+            assert!((found[0] - 0.5).abs() < 1e-6, "{found:?}");
+        }
+        // With two transfers they do.
+        let messages =
+            [message(&[(0, 5, 7), (1, 9, 8)], &[0.5; 2]), message(&[(0, 5, 6), (2, 9, 9)], &[0.5; 2])];
+        for found in senders(&messages, prior) {
+            assert!(found[0] > 0.6, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn no_phase_makes_a_start_surer_than_one_of_the_senders_own() {
+        let messages: Vec<Message> = (0..40).map(|at| message(&[(0, 5, at)], &[1.0])).collect();
+        let prior = Prior { habits: None, phases: Some(3.0) };
+        let known = Estimate::fit(&messages, NODES, prior, |_| true);
+        let phase = |begun: f32, bin| {
+            known.counts.phase(&Choice { sender: 0, bin, start: 99, begun, weight: 1.0 }) * f64::from(begun)
+        };
+        assert!((phase(1.0, 5) - 1.0).abs() < 1e-9 && (phase(1.0, 70) - 1.0).abs() < 1e-9);
+        assert!(phase(0.5, 5) > 0.9 && phase(0.5, 5) <= 1.0, "{}", phase(0.5, 5));
+        assert!(phase(0.5, 70) < 0.1, "{}", phase(0.5, 70));
     }
 }

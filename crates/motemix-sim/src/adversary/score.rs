@@ -34,8 +34,9 @@ pub struct Anonymity {
     pub receivers_by_chance: Option<f64>,
     /// Traced messages of each sender in the whole run.
     pub messages_each: Option<f64>,
-    /// Messages of a sender after which half of the receivers are named; `None` if it takes more
-    /// than [`Anonymity::messages_each`].
+    /// Messages of a sender after which half of the receivers are named, counted from when the
+    /// network is full: after the first tenth of the run's messages. `None` if it takes more than
+    /// the rest of them.
     pub half_named_after: Option<f64>,
     /// Messages of a sender after which 95 % of the receivers are named.
     pub most_named_after: Option<f64>,

@@ -8,7 +8,7 @@ use super::measure::entropy;
 use super::pool::origins;
 use super::sniffer::Transfer;
 use super::trace::Traffic;
-use super::{Delivery, conclude, links};
+use super::{Delivery, TakenIn, conclude, links};
 use crate::random::{self, Purpose};
 use crate::scenario::{Adversary, Scenario};
 use motemix_air::Instant;
@@ -37,7 +37,13 @@ fn funnel(senders: u16, every: Duration, least: Duration, delay: Duration) -> Ne
 
 fn transfer(from: u16, to: u16, begin: u64) -> Transfer {
     let at = Instant::from_micros(begin);
-    Transfer { from, to, begin: at, end: Some(at + Duration::from_millis(1)), fingerprint: begin }
+    Transfer { from, to, begin: at, end: Some(at + Duration::from_millis(1)), fingerprint: Some(begin) }
+}
+
+/// A message that a transfer of [`transfer`] with this begin brought.
+fn delivery((from, receiver): (u16, u16), sender: u16, begin: u64) -> Delivery {
+    let at = Instant::from_micros(begin) + Duration::from_millis(1);
+    Delivery { receiver, sender, packet: TakenIn { from, at, fingerprint: begin } }
 }
 
 /// Each sender's packet reaches the mix at its time, and leaves at its time.
@@ -126,7 +132,7 @@ fn pool_entropy(stays: &[(u16, u64, u64)]) -> f64 {
 #[test]
 fn one_mix_is_the_pool_of_the_literature() {
     for (apart, stay) in [(1.0, 0.5), (1.0, 2.0), (1.0, 8.0)] {
-        let stays = queue(1500, apart, stay);
+        let stays = queue(600, apart, stay);
         let every = Duration::from_secs_f64(apart * stays.len() as f64);
         let network = funnel(stays.len() as u16, every, Duration::ZERO, Duration::from_secs_f64(stay));
         let all = distributions(&network, &through_the_mix(&network, &stays));
@@ -147,10 +153,8 @@ fn the_truth_scores_and_does_not_help() {
     let stays = queue(400, 1.0, 2.0);
     let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
     let transfers = through_the_mix(&network, &stays);
-    let truth: Vec<_> = stays
-        .iter()
-        .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
-        .collect();
+    let truth: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
     // The same transfers, said to be others' messages.
     let lies: Vec<_> = truth
         .iter()
@@ -167,14 +171,31 @@ fn the_truth_scores_and_does_not_help() {
 }
 
 #[test]
+fn messages_are_found_by_link_and_time_where_contents_are_hidden() {
+    let stays = queue(400, 1.0, 2.0);
+    let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
+    let mut transfers = through_the_mix(&network, &stays);
+    let deliveries: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
+    let judge = |transfers: &[Transfer], deliveries: &[Delivery]| {
+        conclude(&Adversary::default(), &fixed_receivers(), &network, transfers, deliveries, None)
+    };
+    let open = judge(&transfers, &deliveries);
+    transfers.iter_mut().for_each(|transfer| transfer.fingerprint = None);
+    assert_eq!(judge(&transfers, &deliveries), open);
+    // A receiver that was told so before anything was complete was told by another way.
+    let mut early = deliveries;
+    early.iter_mut().for_each(|delivery| delivery.packet.at = Instant::default());
+    assert_eq!((judge(&transfers, &early).traced, open.traced), (0, 400));
+}
+
+#[test]
 fn a_sample_is_as_large_as_it_says() {
     let stays = queue(400, 1.0, 2.0);
     let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
     let transfers = through_the_mix(&network, &stays);
-    let deliveries: Vec<_> = stays
-        .iter()
-        .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
-        .collect();
+    let deliveries: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
     let sample = Adversary { sample: 10.try_into().expect("not zero"), ..Adversary::default() };
     let judged = conclude(&sample, &fixed_receivers(), &network, &transfers, &deliveries, None);
     assert_eq!((judged.traced, judged.untraced), (40, 0));

@@ -1,26 +1,27 @@
 //! A run of the shipping code.
 
 use super::{Cast, Impossible, channel};
-use crate::adversary::{self, Anonymity, Delivery, Findings, Sniffer};
+use crate::adversary::{self, Cut, Delivery, Sniffer, TakenIn};
 use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
 use crate::flash::Flash;
 use crate::load::Source;
 use crate::mote::{
-    Devices, Enlist, Handed, Interval, Mote, NAMED, Orders, STORED, Signed, Standing, Verifier,
+    Devices, Enlist, Handed, Intake, Interval, Mote, NAMED, Orders, STORED, Signed, Standing, Verifier,
 };
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose, part_of};
-use crate::scenario::{Adversary, Content, Group, Scenario, fits};
+use crate::scenario::{Content, Group, Scenario, fits};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_directory::Epoch;
+use motemix_link::serial::ExtendedAddress;
 use motemix_mote::Refusal;
 use motemix_node::Window;
 use motemix_sphinx::{NodeId, Profile};
 use motemix_toml::Fault;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -156,30 +157,40 @@ pub(super) fn run<P: Profile + 'static>(
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
     let listens = scenario.adversary.as_ref();
-    let mut sniffer = listens.map(|_| Sniffer::new(stations.into_iter().collect()));
+    let by_number: BTreeMap<u64, u16> =
+        stations.iter().map(|(address, id)| (interface(*address), *id)).collect();
+    let cut = Cut { packet: P::GEOMETRY.packet_len(), recovery: settings.link.recovery };
+    let mut sniffer = listens.map(|_| Sniffer::new(stations.into_iter().collect(), cut));
     let mut watch = sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch);
     if world.run(cast.stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
-    let anonymity = listens
-        .zip(sniffer)
-        .map(|(asked, sniffer)| listen(asked, &cast, &world, sniffer, observers.findings.as_deref_mut()));
+    let anonymity = listens.zip(sniffer).map(|(asked, sniffer)| {
+        let deliveries = deliveries(&world, &by_number);
+        let network = adversary::network(scenario, &cast.members);
+        let findings = observers.findings.as_deref_mut();
+        adversary::conclude(asked, scenario, &network, &sniffer.into_transfers(), &deliveries, findings)
+    });
     Ok(cast.outcome(&world, Share::of_mote, anonymity))
 }
 
-/// What the observer makes of the frames, and how right it is.
-fn listen(
-    asked: &Adversary,
-    cast: &Cast<'_>,
-    world: &World<Mote<'_>>,
-    sniffer: Sniffer,
-    findings: Option<&mut Findings>,
-) -> Anonymity {
+/// Who sent the messages that arrived, and which packets brought them.
+fn deliveries(world: &World<Mote<'_>>, by_number: &BTreeMap<u64, u16>) -> Vec<Delivery> {
     let mut deliveries = Vec::new();
     for (receiver, mote) in (0..).zip(world.devices()) {
-        let named = mote.tally().arrived.into_iter();
-        deliveries.extend(named.map(|(sender, fingerprint)| Delivery { receiver, sender, fingerprint }));
+        let of = |(sender, Intake { from, at, fingerprint })| {
+            let from = *by_number.get(&from)?;
+            Some(Delivery { receiver, sender, packet: TakenIn { from, at, fingerprint } })
+        };
+        deliveries.extend(mote.tally().arrived.into_iter().filter_map(of));
     }
-    let network = adversary::network(cast.scenario, &cast.members);
-    adversary::conclude(asked, cast.scenario, &network, &sniffer.into_transfers(), &deliveries, findings)
+    deliveries
+}
+
+/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291, appendix
+/// A), as a number.
+fn interface(ExtendedAddress(mut address): ExtendedAddress) -> u64 {
+    const UNIVERSAL: u64 = 0x02 << 56;
+    address.reverse();
+    u64::from_be_bytes(address) ^ UNIVERSAL
 }

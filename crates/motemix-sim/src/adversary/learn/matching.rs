@@ -266,7 +266,7 @@ mod tests {
             message(5, &[(1, 11, 0.6), (2, 12, 0.3), (0, 13, 0.1)]),
             message(4, &[(2, 12, 0.7), (0, 13, 0.3)]),
         ];
-        for habits in [None, Some(0.5), Some(5.0)] {
+        for habits in [None, Some(0.5)] {
             let found = matched(&candidates, 6, Prior { habits, phases: None }, 200_000, 1);
             for (found, expected) in found.iter().zip(enumerated(&candidates, 6, habits)) {
                 for (found, expected) in found.iter().zip(&expected) {

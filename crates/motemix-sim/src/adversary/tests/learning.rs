@@ -1,6 +1,6 @@
 //! What an observer learns from many messages together.
 
-use super::transfer;
+use super::{delivery, transfer};
 use crate::adversary::dwell::{Dwell, Parts};
 use crate::adversary::findings::Findings;
 use crate::adversary::knowledge::{Known, Network};
@@ -81,8 +81,8 @@ impl Crowd {
                     transfers.extend([transfer(sender, MIX, begin), transfer(MIX, to, on)]);
                     on
                 };
-                let fingerprint = pass(at, receiver);
-                deliveries.push(Delivery { receiver, sender, fingerprint });
+                let on = pass(at, receiver);
+                deliveries.push(delivery((MIX, receiver), sender, on));
                 if ways.cover {
                     pass(cover, drawn);
                     cover += exponential(&mut rng, EVERY);
@@ -117,13 +117,14 @@ fn scenario(fixed: bool) -> Scenario {
     toml::from_str(&text).expect("a scenario")
 }
 
+/// Weights are in single precision.
 fn near(a: &Guesses, b: &Guesses) -> bool {
-    (a.entropy_bits - b.entropy_bits).abs() < 1e-9 && (a.first_guess - b.first_guess).abs() < 1e-9
+    (a.entropy_bits - b.entropy_bits).abs() < 1e-6 && (a.first_guess - b.first_guess).abs() < 1e-9
 }
 
 #[test]
 fn habits_of_all_messages_name_senders_that_one_message_does_not() {
-    let found = Crowd::new(Ways::FIXED, 60, 1).observed(true);
+    let found = Crowd::new(Ways::FIXED, 40, 1).observed(true);
     assert!(found.with_habits.receivers && !found.with_habits.phases, "{found:?}");
     let [alone, learned] = [found.round_trip, found.with_habits.round_trip];
     assert!(learned.first_guess > alone.first_guess + 0.25, "{found:?}");
@@ -131,13 +132,13 @@ fn habits_of_all_messages_name_senders_that_one_message_does_not() {
     assert!(learned.delta_1 > alone.delta_1, "{found:?}");
     assert_eq!(found.receivers_named, Some(1.0), "{found:?}");
     let (half, most) = found.half_named_after.zip(found.most_named_after).expect("long enough");
-    assert!(half < most && most < 60.0, "{found:?}");
+    assert!(half < most && most < 36.0, "{found:?}");
 }
 
-#[test]
-fn where_receivers_are_shuffled_and_times_have_no_period_nothing_is_learned() {
-    for seed in 1..=6 {
-        let found = Crowd::new(Ways::SHUFFLED, 60, seed).observed(false);
+/// Crowds that have neither habits nor phases.
+fn nothing_is_learned(each: u32, seeds: impl Iterator<Item = u64>) {
+    for seed in seeds {
+        let found = Crowd::new(Ways::SHUFFLED, each, seed).observed(false);
         assert!(!found.with_habits.receivers && !found.with_habits.phases, "{seed}: {found:?}");
         assert!(near(&found.with_habits.round_trip, &found.round_trip), "{seed}: {found:?}");
         assert!(near(&found.with_habits.there, &found.there), "{seed}: {found:?}");
@@ -146,9 +147,22 @@ fn where_receivers_are_shuffled_and_times_have_no_period_nothing_is_learned() {
 }
 
 #[test]
+fn where_receivers_are_shuffled_and_times_have_no_period_nothing_is_learned() {
+    nothing_is_learned(40, 1..=4);
+}
+
+#[test]
+#[ignore = "takes a minute: 180 crowds"]
+fn chance_teaches_nothing_in_180_crowds() {
+    for each in [40, 60, 225] {
+        nothing_is_learned(each, 1..=60);
+    }
+}
+
+#[test]
 fn a_period_gives_senders_away() {
     let [periodic, random] =
-        [Ways::PERIODIC, Ways::COVERED].map(|ways| Crowd::new(ways, 60, 1).observed(false));
+        [Ways::PERIODIC, Ways::COVERED].map(|ways| Crowd::new(ways, 30, 1).observed(false));
     assert!(periodic.with_habits.phases && !random.with_habits.phases, "{periodic:?} {random:?}");
     let gain = |found: &Anonymity| found.with_habits.there.first_guess - found.there.first_guess;
     assert!(gain(&periodic) > 0.05, "{periodic:?}");
@@ -158,7 +172,7 @@ fn a_period_gives_senders_away() {
 #[test]
 fn the_observer_is_right_as_often_as_it_says() {
     for ways in [Ways::FIXED, Ways::PERIODIC] {
-        let found = Crowd::new(ways, 60, 2).observed(ways.fixed);
+        let found = Crowd::new(ways, 40, 2).observed(ways.fixed);
         assert!(found.with_habits.round_trip.calibration_error < 0.06, "{found:?}");
         let classes = found.with_habits.reliability;
         assert_eq!(classes.iter().map(|class| class.messages).sum::<u64>(), found.traced, "{found:?}");
@@ -208,7 +222,7 @@ fn the_privacy_profile_is_what_counting_pairs_gives() {
 #[test]
 fn joint_inference_finds_no_less_than_the_estimate() {
     let crowd = Crowd::new(Ways::FIXED, 30, 4);
-    let adversary = Adversary { matching_sweeps: 200, ..Adversary::default() };
+    let adversary = Adversary { matching_sweeps: 50, ..Adversary::default() };
     let conclude = || crowd.concluded(&scenario(true), &adversary, None);
     let found = conclude();
     let matched = found.with_habits.matched.expect("asked for");
@@ -218,8 +232,8 @@ fn joint_inference_finds_no_less_than_the_estimate() {
 
 #[test]
 fn the_truth_does_not_help_to_learn() {
-    let crowd = Crowd::new(Ways::FIXED, 30, 5);
-    let mut lies = Crowd { deliveries: crowd.deliveries.clone(), ..Crowd::new(Ways::FIXED, 30, 5) };
+    let crowd = Crowd::new(Ways::FIXED, 20, 5);
+    let mut lies = Crowd { deliveries: crowd.deliveries.clone(), ..Crowd::new(Ways::FIXED, 20, 5) };
     for delivery in &mut lies.deliveries {
         delivery.sender = (delivery.sender + 1) % SENDERS;
     }
