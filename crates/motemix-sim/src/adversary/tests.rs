@@ -181,11 +181,15 @@ fn messages_are_found_by_link_and_time_where_contents_are_hidden() {
         conclude(&Adversary::default(), &fixed_receivers(), &network, transfers, deliveries, None)
     };
     let open = judge(&transfers, &deliveries);
-    transfers.iter_mut().for_each(|transfer| transfer.fingerprint = None);
+    for transfer in &mut transfers {
+        transfer.fingerprint = None;
+    }
     assert_eq!(judge(&transfers, &deliveries), open);
     // A receiver that was told so before anything was complete was told by another way.
     let mut early = deliveries;
-    early.iter_mut().for_each(|delivery| delivery.packet.at = Instant::default());
+    for delivery in &mut early {
+        delivery.packet.at = Instant::default();
+    }
     assert_eq!((judge(&transfers, &early).traced, open.traced), (0, 400));
 }
 
