@@ -19,7 +19,7 @@ pub use loopix::{
     LoopixPolicies, LoopixPull, LoopixVectors,
 };
 pub use reproduce::{Reproduce, ReproduceThesis};
-pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace, SimValidate};
+pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimScore, SimSweep, SimTrace, SimValidate};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
