@@ -187,8 +187,8 @@ fn deliveries(world: &World<Mote<'_>>, by_number: &BTreeMap<u64, u16>) -> Vec<De
     deliveries
 }
 
-/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291, appendix
-/// A), as a number.
+/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291,
+/// appendix A), as a number.
 fn interface(ExtendedAddress(mut address): ExtendedAddress) -> u64 {
     const UNIVERSAL: u64 = 0x02 << 56;
     address.reverse();
