@@ -332,7 +332,8 @@ mod tests {
 
     const NODES: usize = 5;
 
-    /// A message to node 3 that each of these may have begun: sender, part of the interval, transfer.
+    /// A message to node 3 that each of these may have begun: sender, part of the interval,
+    /// transfer.
     fn message(choices: &[(u16, u16, u32)], weights: &[f32]) -> Message {
         let choice = |((sender, bin, start), weight): (&(u16, u16, u32), &f32)| Choice {
             sender: *sender,

@@ -183,8 +183,8 @@ pub(super) fn run<P: Profile + 'static>(
     Ok(Outcome { attacked, ..cast.outcome(&world, Share::of_mote, anonymity) })
 }
 
-/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291, appendix
-/// A), as a number.
+/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291,
+/// appendix A), as a number.
 fn interface(ExtendedAddress(mut address): ExtendedAddress) -> u64 {
     const UNIVERSAL: u64 = 0x02 << 56;
     address.reverse();

@@ -15,8 +15,8 @@ const PHASES: [f64; 2] = [3.0, 30.0];
 const STRETCHES: usize = 4;
 /// Stretches whose means are compared.
 const BATCHES: usize = 32;
-/// Standard errors by which a gain has to exceed chance. A mean gain of nothing does so once in some
-/// 400 times (Student's t with 31 degrees of freedom), and what is learned from noise has less.
+/// Standard errors by which a gain has to exceed chance. A mean gain of nothing does so once in
+/// some 400 times (Student's t with 31 degrees of freedom); what is learned from noise has less.
 const BEYOND_CHANCE: f64 = 3.0;
 
 /// The best prior of two kinds of messages: without and with phases, if there may be any.
