@@ -1,5 +1,7 @@
 //! A network of processes that is told what a plan says, and applications on its clients.
 
+#![allow(clippy::cast_precision_loss, reason = "counts are far below 2⁵³")]
+
 use crate::ports::Ports;
 use crate::program::wait_until;
 use crate::tap::{Loss, Tap};
@@ -188,12 +190,12 @@ impl Process {
         let mut child = command.spawn().expect("the program starts");
         let output = BufReader::new(child.stdout.take().unwrap());
         let heard = Arc::<Mutex<Heard>>::default();
-        let hears = Arc::clone(&heard);
+        let listener = Arc::clone(&heard);
         thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let now = Instant::now();
                 let event: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-                let mut heard = hears.lock().unwrap();
+                let mut heard = listener.lock().unwrap();
                 match event["event"].as_str() {
                     Some("ready") => heard.is_ready = true,
                     Some("received") => {

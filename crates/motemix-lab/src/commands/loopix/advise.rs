@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
 use motemix::cli::LoopixProfile;
-use motemix_lab::loopix::study::advice::{Obstacle, Plan, Remedies, Wish};
+use motemix_lab::loopix::study::advice::{LINKS, Obstacle, Plan, Remedies, Wish};
 use motemix_lab::loopix::study::anonymity::entropy;
 use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
 use motemix_lab::loopix::study::cost::{MIB, MONTH_S, STRONG};
@@ -225,7 +225,15 @@ fn own(plan: &Plan) -> String {
 
 /// Why a wish cannot be had and what would be enough, in one line.
 fn refusal(wish: &Wish, obstacle: Obstacle, remedies: &Remedies) -> String {
+    let links_s = f64::from(LINKS) * wish.link_s;
     let why = match obstacle {
+        _ if wish.latency_s <= links_s => {
+            return format!(
+                "{} s: {LINKS} links alone take {} s; allow more than that, or say --link",
+                brief(wish.latency_s),
+                brief(links_s)
+            );
+        }
         Obstacle::Messages => "the budget does not pay for so many messages",
         Obstacle::Latency => {
             "the budget pays for so few packets that they are late before any mix delays them"
@@ -250,5 +258,6 @@ fn refusal(wish: &Wish, obstacle: Obstacle, remedies: &Remedies) -> String {
         [one] => format!("{one} would be enough"),
         [some @ .., last] => format!("{}, or {last}, would each be enough", some.join(", ")),
     };
-    format!("{:.0} MiB a month in {} s: {why}; {enough}", month(wish.bytes_per_s), brief(wish.latency_s))
+    let [budget, latency] = [month(wish.bytes_per_s), wish.latency_s].map(brief);
+    format!("{budget} MiB a month in {latency} s: {why}; {enough}")
 }

@@ -18,9 +18,10 @@
 //! (E X + a/2)/Λ.
 //!
 //! **At random**, with exponential times between pulls. The number of packets goes up by one at the
-//! rate Λ, and down by k, or to zero, at the rate 1/T. For n ≥ 1 the balance is (a + 1) πₙ = a πₙ₋₁
-//! + πₙ₊ₖ, and for zero a π₀ = π₁ + … + πₖ. Both hold for πₙ = (1 − r) rⁿ where r + r² + … + rᵏ = a,
-//! which has one solution below 1 if a < k. The mean is r/(1 − r), and a packet waits r/((1 − r) Λ).
+//! rate Λ, and down by k, or to zero, at the rate 1/T. For n ≥ 1 they balance if (a + 1) πₙ is the
+//! sum of a πₙ₋₁ and πₙ₊ₖ, and for zero if a π₀ is that of π₁ to πₖ. Both hold for πₙ = (1 − r) rⁿ
+//! where the sum of r, r², … and rᵏ is a, which is so for one r below 1 if a < k. The mean is
+//! r/(1 − r), and a packet waits r/((1 − r) Λ).
 //! Gross and others, "Fundamentals of Queueing Theory", have this queue as M/M^[K]/1.
 
 /// When a client asks for its mail.

@@ -68,14 +68,15 @@ impl Payload {
 /// stream, in the mean of those that arrive.
 pub(super) fn lost_tries(loss: f64) -> [f64; 2] {
     let (mut pauses, mut waits, mut arrived) = (0.0, 0.0, 0.0);
-    let (mut paused, mut pause, mut waited, mut share) = (0.0_f64, 1.0_f64, 0.0, 1.0 - loss);
+    // Of the next try: multiples of R and tries before it, and the share of messages it brings.
+    let (mut waited, mut pause, mut before, mut share) = (0.0_f64, 1.0_f64, 0.0, 1.0 - loss);
     for _ in 0..TRIES {
-        pauses += share * paused;
-        waits += share * waited;
+        pauses += share * waited;
+        waits += share * before;
         arrived += share;
-        paused += pause;
+        waited += pause;
         pause = (2.0 * pause).min(LONGEST_PAUSE);
-        waited += 1.0;
+        before += 1.0;
         share *= loss;
     }
     [pauses / arrived, waits / arrived]
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_stream_carries_what_it_has_turns_for() {
-        assert_eq!(Payload::plain(1.0, 0.5).unwrap().wait_s, 2.0);
+        assert!((Payload::plain(1.0, 0.5).unwrap().wait_s - 2.0).abs() < 1e-9);
         assert_eq!(Payload::plain(1.0, 1.0), None);
         // Each message is acknowledged by a packet of its receiver.
         let patient = Payload::acknowledged(1.0, 0.25, &WAY, 1e6).unwrap();
@@ -137,7 +138,7 @@ mod tests {
         let tries = Payload::acknowledged(1.0, 0.01, &way, 1e6).unwrap().tries;
         // Three of four tries are not acknowledged, up to the twelfth.
         assert!((tries - 4.0 * (1.0 - 0.75_f64.powi(12))).abs() < 1e-9, "{tries}");
-        assert_eq!(lost_tries(0.0), [0.0, 0.0]);
+        assert!(lost_tries(0.0).iter().all(|later| *later <= 0.0));
         // One in ten after R, one in a hundred after 3R, one in a thousand after 7R, …
         let [pauses, waits] = lost_tries(0.1);
         let mean = 0.9 * (0.1 * 1.0 + 0.01 * 3.0 + 0.001 * 7.0 + 1e-4 * 15.0 + 1e-5 * 31.0 + 1e-6 * 47.0);

@@ -57,16 +57,16 @@ fn what_is_lost_costs_a_hardened_client_time_and_an_original_one_messages() {
     let (hardened, original) = (lossy(Profile::Hardened), lossy(Profile::Ucl2017));
     assert!(hardened.arrive > 1.0 - 1e-9 && hardened.parts.lost_s > 1.0, "{hardened:?}");
     assert!(hardened.tries > 1.1, "{hardened:?}");
-    assert!((original.arrive - 0.95).abs() < 1e-9 && original.parts.lost_s == 0.0, "{original:?}");
+    assert!((original.arrive - 0.95).abs() < 1e-9 && original.parts.lost_s <= 0.0, "{original:?}");
 }
 
 #[test]
 fn more_messages_leave_less_time_for_the_mixes() {
     for profile in PROFILES {
-        let with = |messages| Wish { messages_per_s: Some(messages), ..wish(profile, 10.0 * GIB, 20.0) };
-        let (few, many) = (with(0.01).plan().unwrap(), with(0.1).plan().unwrap());
+        let saying = |messages| Wish { messages_per_s: Some(messages), ..wish(profile, 10.0 * GIB, 20.0) };
+        let (few, many) = (saying(0.01).plan().unwrap(), saying(0.1).plan().unwrap());
         assert!(few.own > many.own && few.parts.stream_s < many.parts.stream_s, "{few:?} {many:?}");
-        let wish = with(1.0);
+        let wish = saying(1.0);
         assert_eq!(wish.plan(), Err(Obstacle::Messages));
         let messages_per_s = wish.remedies().messages_per_s;
         assert!(messages_per_s.is_some_and(|rate| rate > 0.1), "{messages_per_s:?}");

@@ -49,10 +49,9 @@ impl Lengths {
 /// A dummy of 2017: a word and two fields of noise (`motemix_loopix::wire::control::dummy`).
 fn noise() -> u32 {
     let empty = Control::Dummy.datagram().len();
-    // A field of more than 255 bytes has two bytes more of length; both are one shorter if not.
     let noise = Config::default().noise_len;
-    let longer = if noise > 255 { 1 } else { 0 };
-    u32::try_from(empty + 2 * (noise + longer)).unwrap_or(u32::MAX)
+    // The length of a field of more than 255 bytes takes a byte more.
+    u32::try_from(empty + 2 * (noise + usize::from(noise > 255))).unwrap_or(u32::MAX)
 }
 
 /// A datagram with its headers of IPv4 and UDP; a long one travels in fragments, each of which has
