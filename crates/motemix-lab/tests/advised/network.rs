@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const MIXES: u16 = 3;
-/// Means of so many parts of a measurement say how certain the mean of all is: neighbouring messages
-/// share their pulls.
+/// Means of so many parts of a measurement say how certain the mean of all is: neighbouring
+/// messages share their pulls.
 const PARTS: usize = 20;
 
 pub struct Network {
@@ -99,11 +99,11 @@ impl Network {
                 Role::Mix => others.push(Process::start(&entry, node.path(), listed)),
                 Role::Provider => {
                     let from = addresses[..usize::from(MIXES)].to_vec();
-                    provider = Some(Tap::start(listed, behind, Loss { share: loss, from }, &ports));
+                    provider = Some(Tap::start(listed, behind, Loss { share: loss, from }));
                     others.push(Process::start(&entry, node.path(), behind));
                 }
                 Role::Client => {
-                    taps.push(Tap::start(listed, behind, Loss { share: 0.0, from: vec![] }, &ports));
+                    taps.push(Tap::start(listed, behind, Loss { share: 0.0, from: vec![] }));
                     processes.push(Process::start(&entry, node.path(), behind));
                 }
             }
@@ -122,8 +122,8 @@ impl Network {
         }
     }
 
-    /// Lets applications talk, each to all others: for `before`, for `length`, which is measured, and
-    /// until what was said then has arrived.
+    /// Lets applications talk, each to all others: for `before`, for `length`, which is measured,
+    /// and until what was said then has arrived.
     pub fn measure(&mut self, before: Duration, length: Duration, patience: Duration) -> Measured {
         let mut rng = ChaCha8Rng::from_seed([11; 32]);
         let count = self.clients.len();

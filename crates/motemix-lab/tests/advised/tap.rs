@@ -1,7 +1,6 @@
 //! A tap on a node's link: it has the address that the directory says, and the node listens
 //! elsewhere. It counts what passes.
 
-use crate::ports::Ports;
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
@@ -32,9 +31,8 @@ pub struct Loss {
 }
 
 impl Tap {
-    /// Sends on to `node` what comes to `listed`. Whoever starts first has the port to himself: see
-    /// [`Ports`].
-    pub fn start(listed: SocketAddr, node: SocketAddr, loss: Loss, _: &Ports) -> Self {
+    /// Sends on to `node` what comes to `listed`.
+    pub fn start(listed: SocketAddr, node: SocketAddr, loss: Loss) -> Self {
         let socket = UdpSocket::bind(listed).expect("a port of our own");
         // Datagrams that wait here would be late.
         socket2::SockRef::from(&socket).set_recv_buffer_size(4 << 20).expect("a buffer");

@@ -41,8 +41,8 @@ pub struct LoopixAdvise {
     /// Users who are present at a time and send at the same rate.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     pub users: u32,
-    /// Bytes of a packet, without the headers of IP and UDP; by default those of the profile, 2079 or
-    /// 1222. Those of the hardened profile have no other length.
+    /// Bytes of a packet, without the headers of IP and UDP; by default those of the profile, 2079
+    /// or 1222. Those of the hardened profile have no other length.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_000))]
     pub packet_length: Option<u32>,
     /// Mean time on one link; six are between two users.
@@ -57,8 +57,8 @@ pub struct LoopixAdvise {
     /// The least λ/μ of a mix: packets that it holds on average.
     #[arg(long, value_name = "NUMBER", default_value_t = 2.0, value_parser = amount::not_negative)]
     pub pool: f64,
-    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that each user may
-    /// be the sender of any packet.
+    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that each user
+    /// may be the sender of any packet.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = amount::not_negative)]
     pub own: f64,
     /// The share of mixes that work for the observer.

@@ -8,8 +8,8 @@
 //!
 //! A hardened sender tries again after R, 2R, 4R, 8R and then every 16R until an acknowledgement
 //! comes (`docs/spec/loopix-hardened.md`, "Messages"). That of a try comes back with probability
-//! (1 − ℓ)² if ℓ is the share of packets that are lost on the way; and some come later than R, which
-//! makes one try too many.
+//! (1 − ℓ)² if ℓ is the share of packets that are lost on the way; and some come later than R,
+//! which makes one try too many.
 
 /// Tries for a message: `Limits::tries`.
 const TRIES: i32 = 12;
@@ -64,8 +64,8 @@ impl Payload {
     }
 }
 
-/// How much later messages arrive because tries were lost, as multiples of R and of the wait for the
-/// stream, in the mean of those that arrive.
+/// How much later messages arrive because tries were lost, as multiples of R and of the wait for
+/// the stream, in the mean of those that arrive.
 pub(super) fn lost_tries(loss: f64) -> [f64; 2] {
     let (mut pauses, mut waits, mut arrived) = (0.0, 0.0, 0.0);
     // Of the next try: multiples of R and tries before it, and the share of messages it brings.

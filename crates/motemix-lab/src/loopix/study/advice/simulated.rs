@@ -1,5 +1,6 @@
-//! A network of clients, packet by packet, beside the formulas: streams, acknowledgements, tries and
-//! mailboxes as `motemix_loopix::role` has them, and nothing that costs time but what a plan counts.
+//! A network of clients, packet by packet, beside the formulas: streams, acknowledgements, tries
+//! and mailboxes as `motemix_loopix::role` has them, and nothing that costs time but what a plan
+//! counts.
 
 use super::*;
 use crate::loopix::study::chance::{Chance, Purpose};
