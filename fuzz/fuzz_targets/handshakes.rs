@@ -18,7 +18,7 @@ use motemix_neighbour::handshakes::{Admission, Admitted, Event, Handshakes, Iden
 type Suite = WithoutSignatures<Suite0<Toy>>;
 
 #[derive(Arbitrary, Debug)]
-enum Call {
+enum Step {
     /// One calls the other.
     Call {
         from: bool,
@@ -89,7 +89,7 @@ struct World {
     sent: Vec<Message>,
 }
 
-fuzz_target!(|calls: Vec<Call>| {
+fuzz_target!(|steps: Vec<Step>| {
     let nodes = [0, 1].map(|of| {
         let mut rng = ChaCha20Rng::seed_from_u64(of as u64);
         let mut handshakes = Handshakes::new(WithoutSignatures(Suite0::new()), peer(of), &mut rng);
@@ -99,34 +99,34 @@ fuzz_target!(|calls: Vec<Call>| {
     let list = List([0, 1].map(|of| admitted(of, 0)));
     let now = Instant::from_micros(100_000_000);
     let mut world = World { now, nodes, list, under_way: VecDeque::new(), sent: Vec::new() };
-    for call in calls {
-        match call {
-            Call::Call { from } => world.call(from.into()),
-            Call::Arrive { damage } => {
+    for step in steps {
+        match step {
+            Step::Call { from } => world.call(from.into()),
+            Step::Arrive { damage } => {
                 if let Some(message) = world.under_way.pop_front() {
                     world.arrive(message.from, message.to, message.bytes, damage);
                 }
             }
-            Call::Late => {
+            Step::Late => {
                 if !world.under_way.is_empty() {
                     world.under_way.rotate_left(1);
                 }
             }
-            Call::Lose => drop(world.under_way.pop_front()),
-            Call::Again { to, which, damage } => {
+            Step::Lose => drop(world.under_way.pop_front()),
+            Step::Again { to, which, damage } => {
                 if !world.sent.is_empty() {
                     let bytes = world.sent[usize::from(which) % world.sent.len()].bytes.clone();
                     world.arrive(usize::from(!to), to.into(), bytes, damage);
                 }
             }
-            Call::Invented { to, from, message } => world.arrive(from.into(), to.into(), message, None),
-            Call::Work { of } => world.work(of.into()),
-            Call::Wait { millis } => world.now = world.now + Duration::from_millis(millis.into()),
-            Call::Undelivered { of } => {
+            Step::Invented { to, from, message } => world.arrive(from.into(), to.into(), message, None),
+            Step::Work { of } => world.work(of.into()),
+            Step::Wait { millis } => world.now = world.now + Duration::from_millis(millis.into()),
+            Step::Undelivered { of } => {
                 let of = usize::from(of);
                 world.nodes[of].handshakes.undelivered(peer(1 - of));
             }
-            Call::Identity { of, kid } => {
+            Step::Identity { of, kid } => {
                 let of = usize::from(of);
                 let identity = kid.map(|kid| identity(of, kid % 24));
                 if let Some(kid) = kid {

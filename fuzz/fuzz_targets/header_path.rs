@@ -5,16 +5,8 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
-use motemix_fuzz::{AnyProfile, ForProfile, node, seed};
+use motemix_fuzz::{AnyProfile, ForProfile, Kind, node, seed};
 use motemix_sphinx::{HeaderBuilder, HopDelay, PathError, PathHop, Profile, Shape};
-
-#[derive(Arbitrary, Debug)]
-enum Kind {
-    OneWay,
-    Drop,
-    RoundTrip { receiver: u8 },
-    Loop,
-}
 
 #[derive(Arbitrary, Debug)]
 struct Node {
@@ -36,12 +28,7 @@ fuzz_target!(|input: Input| input.profile.with(input));
 impl ForProfile for Input {
     fn run<P: Profile>(self) {
         let path: Vec<_> = self.path.iter().map(Node::hop).collect();
-        let shape = match self.kind {
-            Kind::OneWay => Shape::OneWay,
-            Kind::Drop => Shape::Drop,
-            Kind::RoundTrip { receiver } => Shape::RoundTrip { receiver: usize::from(receiver) },
-            Kind::Loop => Shape::Loop,
-        };
+        let shape = self.kind.shape();
         let built = HeaderBuilder::<P>::new(&path, shape, seed(self.seed));
         let refusal = refusal::<P>(path.len(), shape);
         assert_eq!(built.as_ref().err(), refusal.as_ref());

@@ -1,5 +1,5 @@
-//! Nodes whose caller calls in any order: nothing is taken in twice, every message ends once, and
-//! with a reply that its receiver gave.
+//! Nodes whose caller calls in any order: nothing is taken in twice, alone or in batches, every
+//! message ends once, and with a reply that its receiver gave.
 #![no_main]
 
 use std::num::NonZero;

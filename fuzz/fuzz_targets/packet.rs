@@ -5,19 +5,13 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use motemix_fuzz::{AnyProfile, Damage, ForProfile, Refused, Seen, is_header_refusal, path, process, seed};
+use motemix_fuzz::{
+    AnyProfile, Damage, ForProfile, Kind, Refused, Seen, is_header_refusal, path, process, seed,
+};
 use motemix_sphinx::{
     Departure, Header, HeaderBuilder, Hop, Message, MessageId, NodeId, Packet, PathHop, ProcessError,
     Profile, ReplayError, ReturnKeys, Shape, TurnKey,
 };
-
-#[derive(Arbitrary, Debug)]
-enum Kind {
-    OneWay,
-    Drop,
-    RoundTrip { receiver: u8 },
-    Loop,
-}
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -40,12 +34,7 @@ impl ForProfile for Input {
         refuse_raw::<P>(&self.raw);
         let hops = 1 + usize::from(self.hops) % P::GEOMETRY.hops();
         let path = path(hops);
-        let shape = match self.kind {
-            Kind::OneWay => Shape::OneWay,
-            Kind::Drop => Shape::Drop,
-            Kind::RoundTrip { receiver } => Shape::RoundTrip { receiver: usize::from(receiver) % hops },
-            Kind::Loop => Shape::Loop,
-        };
+        let shape = self.kind.shape_within(hops);
         let Ok(builder) = HeaderBuilder::<P>::new(&path, shape, seed(self.seed)) else { return };
         let header = builder.build().expect("no key of the path has small order");
         let mut packet = P::packet();

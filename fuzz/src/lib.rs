@@ -22,7 +22,7 @@ use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
 use motemix_sphinx::{
     Hop, Host1k, MixKey, Mote, Mote5, NodeId, Packet, PathHop, ProcessError, Profile, ReplayError,
-    ReplayFilter, ReplayTag,
+    ReplayFilter, ReplayTag, Shape,
 };
 
 /// The integers modulo the order of X25519's base point, up to sign, under addition. Multiplication
@@ -66,6 +66,35 @@ impl AnyProfile {
             Self::Mote => task.run::<Mote<Toy>>(),
             Self::Mote5 => task.run::<Mote5<Toy>>(),
             Self::Host1k => task.run::<Host1k<Toy>>(),
+        }
+    }
+}
+
+/// What a header is for.
+#[derive(Clone, Copy, Arbitrary, Debug)]
+pub enum Kind {
+    OneWay,
+    Drop,
+    RoundTrip { receiver: u8 },
+    Loop,
+}
+
+impl Kind {
+    /// The shape, whether a path has that receiver or not.
+    pub fn shape(self) -> Shape {
+        match self {
+            Self::OneWay => Shape::OneWay,
+            Self::Drop => Shape::Drop,
+            Self::RoundTrip { receiver } => Shape::RoundTrip { receiver: receiver.into() },
+            Self::Loop => Shape::Loop,
+        }
+    }
+
+    /// The shape for a path of that many hops.
+    pub fn shape_within(self, hops: usize) -> Shape {
+        match self.shape() {
+            Shape::RoundTrip { receiver } => Shape::RoundTrip { receiver: receiver % hops },
+            other => other,
         }
     }
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, Portable, PublicKey, Secret, hash, stream};
 use motemix_sphinx::{
-    Header, HeaderBuilder, Hop, Host1k, MessageId, MixKey, Mote, NodeId, Origin, Packet, PathHop,
-    ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape, TurnRound,
+    AuthenticBatch, Batch, Header, HeaderBuilder, Hop, Host1k, MessageId, MixKey, Mote, NodeId, Origin,
+    Packet, PathHop, ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape, TurnKey,
+    TurnRound,
 };
 
 use crate::host_curve::HostCurve;
@@ -100,6 +101,34 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Secret,
         variants: 1,
         run: |trial| process::<OnHost>(trial, ROUND_TRIP, 1, |_| ()),
+    },
+    Operation {
+        name: "a batch: turn one round, forward three, mote",
+        secret: "mix key",
+        expected: Expected::Secret,
+        variants: 1,
+        run: |trial| process_together::<Mote<HostCurve>>(trial, 2, |_| ()),
+    },
+    Operation {
+        name: "a batch: turn one round, forward three, host",
+        secret: "mix key",
+        expected: Expected::Secret,
+        variants: 1,
+        run: |trial| process_together::<OnHost>(trial, 2, |_| ()),
+    },
+    Operation {
+        name: "a batch: deliver, drop, two that come back, mote",
+        secret: "mix key",
+        expected: Expected::Secret,
+        variants: 1,
+        run: |trial| process_together::<Mote<HostCurve>>(trial, 5, |_| ()),
+    },
+    Operation {
+        name: "a batch: refuse one whose header was changed, mote",
+        secret: "mix key",
+        expected: Expected::Disclosed,
+        variants: 1,
+        run: |trial| process_together::<Mote<HostCurve>>(trial, 2, |packet| packet[40] ^= 1),
     },
     Operation {
         name: "turn round and reply, mote",
@@ -322,17 +351,50 @@ fn process<P: Profile>(trial: &Trial, shape: Shape, node: usize, change: impl Fn
     [packet.as_ref(), &found].concat()
 }
 
+/// Everything that comes out of four packets, one of each shape, that a node takes in together. The
+/// first is changed.
+fn process_together<P: Profile>(trial: &Trial, node: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut batch = Batch::<P, usize, ()>::new();
+    let first = arrived::<P>(ROUND_TRIP, node, change);
+    let others = [Shape::OneWay, Shape::Drop, Shape::Loop].map(|shape| arrived::<P>(shape, node, |_| ()));
+    for (number, packet) in std::iter::once(&first).chain(&others).enumerate() {
+        batch.push(number, packet.as_ref()).expect("the length of a packet");
+    }
+    let key = MixKey::new(trial.secret(mix_key(node)));
+    let mut made = Vec::new();
+    let fresh = AuthenticBatch::authenticate(&mut batch, [((), &key)]).admit(|_, packet| match packet {
+        Ok(((), packet)) => packet.admit(&mut AdmitAll).expect("all are admitted"),
+        Err(refused) => made.extend(refused.to_string().into_bytes()),
+    });
+    fresh.unwrap_layers().take_each(|_, mut packet| {
+        let hop = packet.hop().expect("a sound packet");
+        let (found, turned) = found(hop);
+        let bytes = packet.into_bytes();
+        turn::<P>(turned, bytes);
+        made.extend([&*bytes, &found].concat());
+    });
+    made
+}
+
 /// What is beside the packet: where it goes and when, the message, the header's id. A message is
 /// replied to; a changed one is turned round without a reply.
 pub fn process_at<P: Profile>(mix_key: &MixKey, bytes: &mut [u8]) -> Result<Vec<u8>, ProcessError> {
     let packet = Packet::<P>::parse(&mut *bytes)?;
     let ((), authentic) = packet.authenticate([((), mix_key)])?;
     let fresh = authentic.admit(&mut AdmitAll).expect("all are admitted");
+    // Disclosed: the command, as in the library: one word says it, or that there is an error.
+    let (found, turned) = found(fresh.unwrap_layer()?);
+    turn::<P>(turned, bytes);
+    Ok(found)
+}
+
+/// What a hop says, and the key for a reply, with whether the message was sound.
+fn found(hop: Hop<'_>) -> (Vec<u8>, Option<(TurnKey, bool)>) {
     let on = |forward: motemix_sphinx::Forward| {
         [&forward.next.get().to_be_bytes()[..], &forward.delay.factor().to_be_bytes()].concat()
     };
     // Disclosed: the command, as in the library.
-    let (found, turned) = match fresh.unwrap_layer()? {
+    match hop {
         Hop::Forward(forward) => (on(forward), None),
         Hop::TurnRound(TurnRound { forward, turn_key, message }) => {
             // Disclosed: whether the integrity tag holds, as in the library.
@@ -343,13 +405,15 @@ pub fn process_at<P: Profile>(mix_key: &MixKey, bytes: &mut [u8]) -> Result<Vec<
         Hop::Deliver(message) => ([&message.id.0, message.data].concat(), None),
         Hop::Drop => (Vec::new(), None),
         Hop::Yours(yours) => (yours.header_id.0.to_vec(), None),
-    };
+    }
+}
+
+fn turn<P: Profile>(turned: Option<(TurnKey, bool)>, bytes: &mut [u8]) {
     match turned {
         Some((turn_key, true)) => turn_key.reply::<P>(bytes, ID, b"received").expect("short enough"),
         Some((turn_key, false)) => turn_key.refuse::<P>(bytes, |payload| payload.fill(0x44)),
         None => (),
     }
-    Ok(found)
 }
 
 /// What comes out of a packet that is taken for one of the node's own, if it is.

@@ -365,26 +365,7 @@ impl Network {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
         routes.iter_mut().skip(self.nodes).for_each(|route| *route = Route::NONE);
-        // Those that the document names come to the front. Documents keep their order, so each is
-        // found where the search begins, and a thousand nodes take a thousand looks.
-        let mut named = 0;
-        for address in document.nodes().filter_map(|node| address_of(&node)) {
-            let found = routes.iter().skip(named).position(|route| route.address() == Some(address));
-            if let Some(after) = found {
-                routes.swap(named, named + after);
-                named += 1;
-            }
-        }
-        // Those that it leaves out come to the end.
-        let (mut at, mut end) = (named, room);
-        while at < end {
-            if routes.get(at).is_some_and(|route| route.address().is_some()) {
-                end -= 1;
-                routes.swap(at, end);
-            } else {
-                at += 1;
-            }
-        }
+        let end = part(routes, document.nodes().filter_map(|node| address_of(&node)));
         routes.iter_mut().take(end).for_each(|route| *route = Route::NONE);
         for (route, node) in routes.iter_mut().zip(document.nodes()) {
             *route = Route::of(&node);
@@ -406,6 +387,29 @@ fn profile_name<P: Profile>() -> Option<ProfileName> {
     names.into_iter().find(|(geometry, _)| is_meant(geometry)).map(|(_, name)| name)
 }
 
+/// Brings the routes to other addresses than `named` to the end, and returns where they begin.
+fn part(routes: &mut [Route], named: impl Iterator<Item = SocketAddrV6>) -> usize {
+    // Nodes seldom change their order from document to document, and then each is found where the
+    // search begins: a thousand of them take a thousand looks, and not a million.
+    let mut found = 0;
+    for address in named {
+        if let Some(after) = routes.iter().skip(found).position(|route| route.address() == Some(address)) {
+            routes.swap(found, found + after);
+            found += 1;
+        }
+    }
+    let (mut at, mut end) = (found, routes.len());
+    while at < end {
+        if routes.get(at).is_some_and(|route| route.address().is_some()) {
+            end -= 1;
+            routes.swap(at, end);
+        } else {
+            at += 1;
+        }
+    }
+    end
+}
+
 /// Where a node is.
 pub(crate) fn address_of(node: &Descriptor<'_>) -> Option<SocketAddrV6> {
     node.addresses.on_link()
@@ -416,8 +420,38 @@ mod tests {
     use motemix_directory::link_number;
     use motemix_link::sessions::station_at;
     use motemix_link::stack::station_of;
+    use proptest::prelude::*;
+    use std::vec::Vec;
 
     use super::*;
+
+    proptest! {
+        /// Whatever nodes join, leave or change places: who is left out stays, and nobody else.
+        #[test]
+        fn routes_that_a_document_leaves_out_go_to_the_end(
+            before in proptest::sample::subsequence((1..40_u16).collect::<Vec<_>>(), 0..20),
+            named in Just((1..40_u16).collect::<Vec<_>>()).prop_shuffle(),
+            nodes in 0..30_usize,
+            unused in 0..4_usize,
+        ) {
+            let at = |port: u16| SocketAddrV6::new("fe80::1".parse().unwrap(), port, 0, 0);
+            let route = |port: u16| Route {
+                address: at(port).ip().octets(),
+                port: port.to_le_bytes(),
+                ..Route::NONE
+            };
+            let named = &named[..nodes];
+            let mut routes: Vec<_> = before.iter().map(|port| route(*port)).collect();
+            routes.resize(before.len() + unused, Route::NONE);
+            let end = part(&mut routes, named.iter().map(|port| at(*port)));
+
+            let mut left_out: Vec<_> =
+                routes[end..].iter().map(|route| u16::from_le_bytes(route.port)).collect();
+            left_out.sort_unstable();
+            let expected: Vec<_> = before.iter().copied().filter(|port| !named.contains(port)).collect();
+            prop_assert_eq!(left_out, expected);
+        }
+    }
 
     /// Documents refuse two nodes with one number, so it has to be the one that handshakes have.
     #[test]

@@ -110,6 +110,34 @@ impl<P: Profile + 'static> Crew<P> {
             self.spare.push(batch);
             return !waiting.is_empty();
         }
+        let others_did = self.take_back(node, journal, &now);
+        self.hand_out(node, waiting);
+        self.lend_a_hand(others_did, node, journal, &now);
+        self.line.waiting() > 0 || (!waiting.is_empty() && self.has_room())
+    }
+
+    /// Goes on with what is under way, and begins nothing. `true` if there is more to do now.
+    ///
+    /// A node that does not read any more calls this: what is under way has keys, which are wiped
+    /// when it ends.
+    pub(super) fn go_on<R: CryptoRng>(
+        &mut self,
+        node: &mut Node<'_, P, R>,
+        journal: &mut impl Journal,
+        now: impl Fn() -> Instant,
+    ) -> bool {
+        let others_did = self.take_back(node, journal, &now);
+        self.lend_a_hand(others_did, node, journal, &now);
+        self.line.waiting() > 0
+    }
+
+    /// Takes in what other threads have done. `true` if there was anything.
+    fn take_back<R: CryptoRng>(
+        &mut self,
+        node: &mut Node<'_, P, R>,
+        journal: &mut impl Journal,
+        now: &impl Fn() -> Instant,
+    ) -> bool {
         let mut back = std::mem::take(&mut self.back);
         self.line.take_done(&mut back);
         let others_did = !back.is_empty();
@@ -117,12 +145,21 @@ impl<P: Profile + 'static> Crew<P> {
             self.decide(node, done, journal, now());
         }
         self.back = back;
-        self.hand_out(node, waiting);
-        // What came back may have to leave, which goes first: no work of one's own in this round.
+        others_did
+    }
+
+    /// Does one piece of work of the line, if others have done nothing meanwhile: what came back
+    /// may have to leave, which goes first.
+    fn lend_a_hand<R: CryptoRng>(
+        &mut self,
+        others_did: bool,
+        node: &mut Node<'_, P, R>,
+        journal: &mut impl Journal,
+        now: &impl Fn() -> Instant,
+    ) {
         if !others_did && let Some(work) = self.line.take_work() {
             self.decide(node, work.done(), journal, now());
         }
-        self.line.waiting() > 0 || (!waiting.is_empty() && self.has_room())
     }
 
     /// Does what is the node's alone, and puts back into the line what is not done with.

@@ -170,12 +170,12 @@ impl<P: Profile + 'static> Driver<'_, P> {
 
     /// Reads what has arrived, and hands the node its share of it. `true` if more is to be done.
     fn take_in(&mut self, batch: &mut Batch) -> Result<bool, RuntimeError> {
-        if self.diary.refused().is_some() {
+        let Self { node, loss, sources, arrived, crew, clock, links, diary, .. } = self;
+        if diary.refused().is_some() && diary.commit().is_err() {
             // What could not be written down could not be passed on: the kernel keeps some, and
             // drops the rest.
-            return Ok(false);
+            return Ok(crew.go_on(node, diary, || clock.now()));
         }
-        let Self { node, loss, sources, arrived, crew, clock, links, diary, .. } = self;
         let mut any = false;
         for _ in 0..rounds::READS {
             let received = links.receive(batch, loss, |batch| {

@@ -8,7 +8,7 @@ use super::vectors::{
     ED25519_MESSAGE, ED25519_PUBLIC, ED25519_SIGNATURE, X25519_POINT, X25519_SECRET, X25519_SHARED,
 };
 
-/// One multiplication, of half words.
+/// One multiplication.
 pub fn agree() -> bool {
     let secret = Secret::new(black_box(X25519_SECRET));
     let shared = BoardCurve::diffie_hellman(&secret, &PublicKey(black_box(X25519_POINT)));

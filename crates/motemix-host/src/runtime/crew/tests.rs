@@ -168,6 +168,32 @@ fn copies_of_a_key_go_with_the_key_of_the_node() {
 }
 
 #[test]
+fn what_is_under_way_ends_and_nothing_begins_when_a_node_stops_reading() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    for threads in [2, 4] {
+        let mut tables = tables::<HostCurve>();
+        let mut bench = Bench::new(&mut tables, threads, PACE);
+        let copies: Vec<Weak<MixKey>> = bench.crew.keys.iter().map(|(_, key)| Arc::downgrade(key)).collect();
+        bench.push(packets(200).into_iter());
+        bench.take_in();
+        let (waiting, under_way) = (bench.waiting.len(), bench.crew.under_way);
+        assert!(waiting > 0 && under_way > 0);
+        while bench.crew.under_way > 0 {
+            let Bench { crew, node, notes, .. } = &mut bench;
+            if !crew.go_on(node, notes, || Instant::from_micros(1)) && crew.under_way > 0 {
+                runtime.block_on(crew.has_done());
+            }
+        }
+        assert_eq!(bench.waiting.len(), waiting);
+        assert_eq!(bench.node.counters().forwarded, 200 - waiting as u64);
+        // No copy waits in the line for a turn that does not come.
+        bench.node.end_epoch();
+        bench.crew.keep_keys(&bench.node.epochs_with_keys());
+        assert!(copies.iter().all(|copy| copy.upgrade().is_none()));
+    }
+}
+
+#[test]
 fn threads_end_with_the_crew_whatever_is_under_way() {
     let mut tables = tables::<HostCurve>();
     let mut bench = Bench::new(&mut tables, 4, PACE);
@@ -204,6 +230,10 @@ impl Curve for Brittle {
 fn a_fault_on_another_thread_does_not_go_unnoticed() {
     let mut tables = tables::<Brittle>();
     let mut bench = Bench::new(&mut tables, 2, PACE);
-    bench.push(packets(200).into_iter());
-    bench.finish();
+    let packets = packets(200);
+    // On a busy machine the other thread comes late to its first batch.
+    for _ in 0..10_000 {
+        bench.push(packets.iter().copied());
+        bench.finish();
+    }
 }
