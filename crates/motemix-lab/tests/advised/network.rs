@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2⁵³")]
 
+use crate::measured::Measured;
 use crate::ports::Ports;
 use crate::program::wait_until;
 use crate::tap::{Loss, Tap};
@@ -22,9 +23,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const MIXES: u16 = 3;
-/// Means of so many parts of a measurement say how certain the mean of all is: neighbouring
-/// messages share their pulls.
-const PARTS: usize = 20;
+/// As the advice is told.
+pub const MIXES_OF_A_LAYER: &str = "1";
 
 pub struct Network {
     clients: Vec<Process>,
@@ -35,18 +35,6 @@ pub struct Network {
     messages_per_s: f64,
     _ports: Ports,
     _folder: TempDir,
-}
-
-/// What a network did.
-#[derive(Debug, Clone, Copy)]
-pub struct Measured {
-    pub messages: usize,
-    /// Mean from application to application.
-    pub latency_s: f64,
-    /// Its standard error.
-    pub error_s: f64,
-    /// Of one client, both ways, with headers.
-    pub bytes_per_s: f64,
 }
 
 struct Process {
@@ -165,10 +153,7 @@ impl Network {
             })
             .collect();
         let ((first_at, first), (last_at, last)) = first.zip(last).expect("both have passed");
-        let (latency_s, error_s) = mean_and_error(&took);
-        let bytes_per_s =
-            (last - first) as f64 / last_at.duration_since(first_at).as_secs_f64() / count as f64;
-        Measured { messages: took.len(), latency_s, error_s, bytes_per_s }
+        Measured::of(&took, last - first, count, last_at.duration_since(first_at).as_secs_f64())
     }
 
     /// What all clients have sent and got.
@@ -225,14 +210,4 @@ impl Drop for Process {
 fn exponential(rng: &mut ChaCha8Rng, mean: f64) -> Duration {
     let unit = (f64::from(rng.next_u32()) + 1.0) / 4_294_967_296.0;
     Duration::from_secs_f64(-mean * unit.ln())
-}
-
-/// The standard error is that of the means of parts.
-fn mean_and_error(took: &[f64]) -> (f64, f64) {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let parts: Vec<f64> = took.chunks(took.len().div_ceil(PARTS)).map(mean).collect();
-    let of_all = mean(took);
-    let squares = parts.iter().map(|part| (part - of_all).powi(2)).sum::<f64>();
-    let count = parts.len() as f64;
-    (of_all, (squares / (count - 1.0) / count).sqrt())
 }

@@ -1,6 +1,7 @@
 //! A tap on a node's link: it has the address that the directory says, and the node listens
 //! elsewhere. It counts what passes.
 
+use crate::measured::on_link;
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
@@ -9,11 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// IPv4 and UDP.
-const HEADERS: u64 = 28;
-/// What a link of 1,500 bytes takes behind an IPv4 header of 20.
-const FRAGMENT: u64 = 1480;
 
 /// Bytes with headers, by where they come from.
 pub type Bytes = BTreeMap<SocketAddr, u64>;
@@ -44,7 +40,7 @@ impl Tap {
             let mut datagram = vec![0; 1 << 16];
             while !ends.load(Ordering::Relaxed) {
                 let Ok((len, from)) = socket.recv_from(&mut datagram) else { continue };
-                *counts.lock().expect("nobody panics").entry(from).or_default() += on_link(len as u64);
+                *counts.lock().expect("nobody panics").entry(from).or_default() += on_link(len);
                 let chance = f64::from(rng.next_u32()) / 4_294_967_296.0;
                 if loss.from.contains(&from) && chance < loss.share {
                     continue;
@@ -68,10 +64,4 @@ impl Drop for Tap {
             let _ = thread.join();
         }
     }
-}
-
-/// Each fragment has a header of IPv4.
-fn on_link(len: u64) -> u64 {
-    let fragments = (len + 8).div_ceil(FRAGMENT);
-    len + HEADERS + (fragments - 1) * 20
 }
