@@ -37,7 +37,6 @@ impl Trial<'_> {
     fn world(&self, seed: u8) -> World {
         let mut world = World::new(self.profile, self.clients.into(), seed);
         let stream = Duration::from_secs_f64(1.0 / self.number("stream"));
-        world.rates.loops = stream;
         world.rates.drops = stream;
         world.rates.payload = stream;
         world.rates.delay = Duration::from_secs_f64(self.number("delay_s"));
@@ -48,7 +47,14 @@ impl Trial<'_> {
         world.link = Duration::from_secs_f64(self.link_s).max(Duration::from_micros(1));
         let (mut rng, loss) = (ChaCha8Rng::from_seed([seed; 32]), self.loss);
         world.lose = Box::new(move |to, _| LAST_LAYER.contains(&to) && below_one(&mut rng) < loss);
-        world.start_all()
+        // Loops of mixes and providers reach no client, and cost what all else costs.
+        world.rates.loops = Duration::ZERO;
+        let numbered =
+            |name: &'static str, count: u8| (1..=count).map(move |number| format!("{name}{number}"));
+        numbered("Mix", 6).chain(numbered("Provider", 2)).for_each(|name| world.start(&name));
+        world.rates.loops = stream;
+        numbered("Client", self.clients).for_each(|name| world.start(&name));
+        world
     }
 
     /// Clients say as much as the plan says, each to all others: first for two latencies that do

@@ -48,7 +48,7 @@ pub struct LoopixAdvise {
     /// Mean time on one link; six are between two users.
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = humantime::parse_duration)]
     pub link: Duration,
-    /// The share of packets that the network loses between two users.
+    /// The share of packets that are lost on the way to a mailbox.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = amount::part)]
     pub loss: f64,
     /// Mixes in each of the three layers.

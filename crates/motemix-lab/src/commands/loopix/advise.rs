@@ -24,6 +24,8 @@ const TRIALS: (f64, f64) = (48.0, 400.0);
 /// The fullest mixes and the most users that are simulated.
 const MOST_POOL: f64 = 2000.0;
 const MOST_USERS: u32 = 100_000;
+/// Packets of a client that are simulated at most; who sends more is followed for a part of the day.
+const PACKETS: f64 = 2e6;
 /// The battery of a telephone of today, joules: 15 Wh.
 const BATTERY_J: f64 = 15.0 * 3600.0;
 
@@ -58,8 +60,8 @@ pub fn advise(args: &Args) -> Result<(), Failure> {
             progress.at(0, "following packets through the mixes");
             let anonymity = Anonymity::of(&wish, &plan, args);
             progress.at(1, "a day of three radios");
-            let day = Duration::from_secs(86_400);
-            let energy = Day::of(plan.client(&wish).seeded(day, args.seed), day);
+            let length = simulated_day(&plan);
+            let energy = Day::of(plan.client(&wish).seeded(length, args.seed), length);
             progress.finish();
             let advice = Advice {
                 wish,
@@ -91,6 +93,11 @@ pub fn advise(args: &Args) -> Result<(), Failure> {
             Err(Failure::failed(refusal(&wish, obstacle, &remedies)))
         }
     }
+}
+
+fn simulated_day(plan: &Plan) -> Duration {
+    let packets_per_s = plan.sent + f64::from(plan.pull_packets) / plan.pull_every_s;
+    Duration::from_secs_f64((PACKETS / packets_per_s).min(86_400.0))
 }
 
 fn wish(args: &Args) -> Result<Wish, Failure> {

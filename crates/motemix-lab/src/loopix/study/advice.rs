@@ -22,7 +22,6 @@ use super::cost::{DELAYS, MONTH_S, STRONG};
 use super::energy::traffic::{Client, Pull};
 use mailbox::Pulls;
 use motemix_loopix::files::Profile;
-use motemix_loopix::files::config::MOST_RETRIEVED;
 use motemix_loopix::wire::hardened::MAX_CONFIRMED;
 use payload::{Payload, Way, lost_tries, never_arrive};
 use std::sync::LazyLock;
@@ -41,6 +40,8 @@ pub const ROOMS: [f64; 8] = [1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0];
 /// No shorter time between pulls: a provider answers two a second, counted in whole half seconds,
 /// and pulls at random come in bursts.
 const SHORTEST_PULL_S: f64 = 1.0;
+/// No more packets of a pull: a mailbox has room for twice as many, and refuses what comes then.
+const MOST_PULLED: u32 = 5_000;
 /// No longer mean delay: a node cuts delays after an hour, which leaves the mean of these.
 const LONGEST_DELAY_S: f64 = 600.0;
 
@@ -165,7 +166,7 @@ struct Pulling {
 static PULLINGS: LazyLock<[Vec<Pulling>; 2]> = LazyLock::new(|| {
     [Pulls::ByTheClock, Pulls::AtRandom].map(|pulls| {
         let (mut most, mut all) = (1_u32, Vec::new());
-        while most <= MOST_RETRIEVED {
+        while most <= MOST_PULLED {
             let wait = |room: f64| mailbox::wait(pulls, f64::from(most) / room, most);
             all.extend(ROOMS.map(|room| Pulling { most, room, wait: wait(room) }));
             most += 1.max(most / 16);

@@ -1,4 +1,5 @@
 use super::*;
+use motemix_loopix::files::MailboxLimits;
 use motemix_loopix::role::Rates;
 
 const GIB: f64 = 1_073_741_824.0;
@@ -29,7 +30,8 @@ fn what_nodes_cannot_do_is_not_advised() {
         let plan = wish(profile, 1e6 * GIB, 86_400.0).plan().unwrap();
         assert!(plan.pull_every_s >= SHORTEST_PULL_S * (1.0 - 1e-9), "{plan:?}");
         assert!(plan.delay_s <= LONGEST_DELAY_S && plan.latency_s <= 86_400.0, "{plan:?}");
-        let most = if profile == Profile::Hardened { MAX_CONFIRMED as u32 } else { MOST_RETRIEVED };
+        let most = if profile == Profile::Hardened { MAX_CONFIRMED as u32 } else { MOST_PULLED };
+        assert!(u64::from(2 * most) <= MailboxLimits::default().packets_per_user);
         assert!(plan.pull_packets <= most && plan.bytes_per_month <= 1e6 * GIB, "{plan:?}");
     }
 }
