@@ -186,8 +186,8 @@ fn the_nodes_in_memory_keep_to_advice_in_every_profile() {
     }
 }
 
-/// Some hundred messages: a standard error of about a tenth. The test of nodes in memory is more
-/// exact; what this one adds is that processes read and do what the advice says.
+/// In twenty seconds: the standard error is five percent of either figure. The test of nodes in
+/// memory is more exact; what this one adds is that processes read and do what the advice says.
 #[test]
 fn a_network_of_processes_takes_about_as_long_and_as_many_bytes_as_advised() {
     program::build_nodes();
@@ -201,7 +201,7 @@ fn a_network_of_processes_takes_about_as_long_and_as_many_bytes_as_advised() {
     let tried = Advice::on(wish, network::MIXES_OF_A_LAYER).with_processes(100.0);
     println!("{}", tried.row());
     let [latency, bytes] = tried.off();
-    assert!(latency.abs() < 0.3 && bytes.abs() < 0.1, "{}", tried.row());
+    assert!(latency.abs() < 0.3 && bytes.abs() < 0.25, "{}", tried.row());
 }
 
 #[test]
@@ -216,7 +216,9 @@ fn five_wishes_come_true_within_a_tenth() {
     let trials = WISHES.map(try_out);
     println!("{HEADING}");
     let tried = trials.map(|trial| trial.join().expect("it is measured"));
-    tried.iter().for_each(|tried| println!("{}", tried.row()));
+    for tried in &tried {
+        println!("{}", tried.row());
+    }
     for tried in tried {
         // What is asserted is far from what chance alone does.
         let is_certain = tried.measured.error_s < 0.03 * tried.advice.latency_s();

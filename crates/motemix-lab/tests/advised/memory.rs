@@ -43,8 +43,7 @@ impl Trial<'_> {
         world.rates.pull = Duration::from_secs_f64(self.number("pull_every_s"));
         world.rates.max_retrieve = self.plan["pull_packets"].as_u64().unwrap().try_into().unwrap();
         world.rates.retry = world.rates.patience(3);
-        // Zero would let two nodes exchange datagrams without end at one time.
-        world.link = Duration::from_secs_f64(self.link_s).max(Duration::from_micros(1));
+        world.link = Duration::from_secs_f64(self.link_s);
         let (mut rng, loss) = (ChaCha8Rng::from_seed([seed; 32]), self.loss);
         world.lose = Box::new(move |to, _| LAST_LAYER.contains(&to) && below_one(&mut rng) < loss);
         // Loops of mixes and providers reach no client, and cost what all else costs.
@@ -90,8 +89,9 @@ impl Trial<'_> {
                 took.extend(said.remove(&text).map(|at| (world.now - at).as_secs_f64()));
             }
             let is_clients = |name: &str| name.starts_with("Client");
-            let seen = world.log.drain(..).filter(|sight| is_clients(&sight.from) || is_clients(&sight.to));
-            let passed: u64 = seen.map(|sight| on_link(sight.bytes.len())).sum();
+            let on_links =
+                world.log.drain(..).filter(|sight| is_clients(&sight.from) || is_clients(&sight.to));
+            let passed: u64 = on_links.map(|sight| on_link(sight.bytes.len())).sum();
             if world.now >= begin {
                 let first = *first.get_or_insert(world.now);
                 bytes += passed;

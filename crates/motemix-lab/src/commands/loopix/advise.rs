@@ -268,3 +268,23 @@ fn refusal(wish: &Wish, obstacle: Obstacle, remedies: &Remedies) -> String {
     let [budget, latency] = [month(wish.bytes_per_s), wish.latency_s].map(brief);
     format!("{budget} MiB a month in {latency} s: {why}; {enough}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_sends_without_pause_is_not_followed_for_a_day() {
+        let length = |bytes_per_s| {
+            let wish = Wish::new(Profile::Ucl2017, bytes_per_s, 10.0);
+            let plan = wish.plan().unwrap();
+            (simulated_day(&plan).as_secs_f64(), plan.client(&wish))
+        };
+        let (day_s, _) = length(10_000.0);
+        assert!((day_s - 86_400.0).abs() < 1e-6, "{day_s}");
+        let (part_s, client) = length(1e15);
+        let part = Duration::from_secs_f64(part_s);
+        let packets = client.seeded(part, 1).count();
+        assert!((1_900_000..2_100_000).contains(&packets), "{packets} in {part:?}");
+    }
+}
