@@ -24,7 +24,7 @@ const TRIALS: (f64, f64) = (48.0, 400.0);
 /// The fullest mixes and the most users that are simulated.
 const MOST_POOL: f64 = 2000.0;
 const MOST_USERS: u32 = 100_000;
-/// Packets of a client that are simulated at most; who sends more is followed for a part of the day.
+/// Packets of a client that are simulated at most: who sends more is followed for less than a day.
 const PACKETS: f64 = 2e6;
 /// The battery of a telephone of today, joules: 15 Wh.
 const BATTERY_J: f64 = 15.0 * 3600.0;
