@@ -2,6 +2,7 @@
 
 use super::amount;
 use clap::Args;
+use motemix::cli::LoopixProfile;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,19 +10,20 @@ use std::time::Duration;
 /// Picks rates and delays within a budget and a latency, and prints what they buy and what they
 /// cost.
 ///
-/// The budget is data in both directions with everything that the client sends and pulls. The
-/// latency is the mean from one application to the other. If both cannot be met, the command prints
-/// how much more data, time or users, or how much shorter packets, would each be enough; the exit
-/// status is then 1. docs/loopix-study.md has the formulas.
+/// The budget is data in both directions: everything that the client sends and pulls, with its
+/// headers. The latency is the mean from one application to the other, if users say as much as
+/// --messages. If both cannot be met, one line says how much more data, time or users, how much
+/// shorter packets, or how many fewer messages, would each be enough; the exit status is then 1.
+/// docs/loopix-study.md has the formulas.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix-lab loopix advise --budget 1GiB/month --latency 60s
-  motemix-lab loopix advise --budget 10GiB/month --latency 10s --users 1000
+  motemix-lab loopix advise --budget 10GiB/month --latency 20s --profile hardened
   motemix-lab loopix advise --budget 1GiB/month --latency 10s \\
       || echo 'not like this'
   motemix-lab loopix advise --budget 500MB/day --latency 5s \\
-      --packet-length 1024 --json | jq .plan")]
+      --messages 60/hour --users 1000 --json | jq .plan")]
 pub struct LoopixAdvise {
     /// Data that may be used, such as 1GiB/month or 500MB/day. A month has 30 days.
     #[arg(long, value_name = "DATA/TIME", value_parser = amount::rate)]
@@ -29,20 +31,34 @@ pub struct LoopixAdvise {
     /// Mean time from the application of the sender to that of the receiver.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub latency: Duration,
+    /// Messages of each user, such as 12/hour; by default, a message for each tenth packet of the
+    /// payload stream.
+    #[arg(long, value_name = "NUMBER/TIME", value_parser = amount::often)]
+    pub messages: Option<f64>,
+    /// Which Loopix the nodes speak.
+    #[arg(long, value_enum, default_value_t = LoopixProfile::Ucl2017)]
+    pub profile: LoopixProfile,
     /// Users who are present at a time and send at the same rate.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     pub users: u32,
-    /// Bytes of a packet, without the headers of IP and UDP.
-    #[arg(long, value_name = "BYTES", default_value_t = 2079, value_parser = clap::value_parser!(u32).range(64..=65_000))]
-    pub packet_length: u32,
+    /// Bytes of a packet, without the headers of IP and UDP; by default those of the profile, 2079
+    /// or 1222. Those of the hardened profile have no other length.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_000))]
+    pub packet_length: Option<u32>,
+    /// Mean time on one link; six are between two users.
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = humantime::parse_duration)]
+    pub link: Duration,
+    /// The share of packets that are lost on the way to a mailbox.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = amount::part)]
+    pub loss: f64,
     /// Mixes in each of the three layers.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub mixes: u32,
     /// The least λ/μ of a mix: packets that it holds on average.
     #[arg(long, value_name = "NUMBER", default_value_t = 2.0, value_parser = amount::not_negative)]
     pub pool: f64,
-    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that nobody
-    /// depends on others.
+    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that each user
+    /// may be the sender of any packet.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = amount::not_negative)]
     pub own: f64,
     /// The share of mixes that work for the observer.

@@ -119,7 +119,7 @@ fn scenario(fixed: bool) -> Scenario {
     let receivers = if fixed { "fixed" } else { "random" };
     let text = format!(
         "version = 1\nname = \"\"\nprotocol = \"motes\"\nnodes = {{}}\nload.receivers = {receivers:?}\n\
-         load.interval = \"16s\""
+         load.interval = \"16s\"\nload.spread = \"fixed\""
     );
     toml::from_str(&text).expect("a scenario")
 }
