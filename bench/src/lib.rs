@@ -20,6 +20,7 @@ pub mod load;
 pub mod machine;
 pub mod node_filter;
 pub mod ours;
+pub mod outfox;
 pub mod peer;
 #[allow(dead_code, reason = "a node does more with it")]
 #[path = "../../crates/motemix-node/src/replay.rs"]

@@ -13,7 +13,7 @@ use crate::ours::{HostCurve, Recorded, Replayed};
 use crate::report::Row;
 use crate::rows::HOST_DATA;
 use crate::turns::{Effort, Times, take_turns};
-use crate::{ours, peer};
+use crate::{ours, outfox, peer};
 
 type Buffer = <Host1k<HostCurve> as Profile>::Packet;
 
@@ -69,6 +69,15 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
     ensure!(process(packets) == packets, "our packets are not forwarded");
     let together = (of_batch.for_each(packets), theirs);
 
+    // A design with one multiplication a hop, beside our two.
+    let first_mix = outfox::FirstMix::new(&HOST_DATA)?;
+    ensure!(
+        first_mix.forward(&mut first_mix.packet()).is_some_and(|next| next == outfox::NEXT),
+        "the packet of Outfox is not forwarded"
+    );
+    let outfox_hop = (|| first_mix.packet(), |mut packet: Vec<u8>| (first_mix.forward(&mut packet), packet));
+    let (of_batch_again, of_outfox) = take_turns(effort, (|| (), |()| process(packets)), outfox_hop);
+
     // Each side returns the packet that it would send, so that nobody's wiping or freeing is timed.
     let whole = take_turns(
         effort,
@@ -82,6 +91,16 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
             || peer::parse(&peers_packet).expect("it was read before"),
             |packet: SphinxPacket| peer::forward(packet, &peers_key),
         ),
+    );
+    let single_beside_outfox = take_turns(
+        effort,
+        (
+            || packet,
+            |mut packet: Buffer| {
+                (ours::forward_admitted::<Host1k<HostCurve>>(&mut packet, &key, &mut filter), packet)
+            },
+        ),
+        outfox_hop,
     );
     // The peer's own curve library under our packet: what is left of the ratio is ours, the rest
     // the library's.
@@ -102,6 +121,8 @@ pub fn rows(effort: Effort, x25519: &Row) -> Result<(Vec<Row>, Lengths)> {
         Row::times("host-hop-1k", together, peer::NAME).at_least(3.2),
         Row::times("host-hop-1k-single", whole, peer::NAME),
         Row::times("host-hop-1k-dalek", of_dalek, peer::NAME),
+        Row::times("host-hop-1k-outfox", (of_batch_again.for_each(packets), of_outfox), outfox::NAME),
+        Row::times("host-hop-1k-outfox-single", single_beside_outfox, outfox::NAME),
         symmetric_row(whole, symmetric, x25519),
         share_row(whole, symmetric, x25519),
     ];

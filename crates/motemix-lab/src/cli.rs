@@ -14,12 +14,12 @@ pub use boards::{
     BoardsNetwork, BoardsObjects, BoardsSecrets, FirmwareFiles,
 };
 pub use loopix::{
-    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixEnergy, LoopixLatency,
-    LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixPolicies, LoopixPull,
-    LoopixVectors,
+    Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixDesigns, LoopixEnergy,
+    LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixMixing,
+    LoopixPolicies, LoopixPull, LoopixVectors,
 };
 pub use reproduce::{Reproduce, ReproduceThesis};
-pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimSweep, SimTrace, SimValidate};
+pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimScore, SimSweep, SimTrace, SimValidate};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

@@ -73,6 +73,48 @@ fn mail_waits_until_it_is_asked_for() {
     assert_eq!(samples.lines().count() as u64, 1 + took["samples"].as_u64().unwrap());
 }
 
+/// What mixes hide in closed form, simulated and running, each as a part of the first.
+fn mixing(words: &[&str]) -> Vec<[f64; 3]> {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = measure(folder.path(), &[&["mixing"], words].concat());
+    let parts = |row: &Value| {
+        let bits = |name: &str| row[name].as_f64().unwrap();
+        let closed = bits("closed_bits");
+        [bits("simulated_bits") / closed, bits("measured_bits") / closed, bits("measured_half") / closed]
+    };
+    rows.iter().map(parts).collect()
+}
+
+#[test]
+fn running_mixes_hide_what_packets_are_whose() {
+    for [_, measured, _] in mixing(&["--delay", "20ms", "--seconds", "2500ms"]) {
+        assert!((measured - 1.0).abs() < 0.15, "{measured}");
+    }
+}
+
+#[test]
+#[ignore = "five minutes of traffic"]
+fn running_mixes_hide_what_closed_form_and_simulation_say() {
+    for [simulated, measured, half] in mixing(&["--delay", "200ms", "--seconds", "2min30s"]) {
+        assert!((simulated - 1.0).abs() < 0.02 && (measured - simulated).abs() < 0.02, "{measured}");
+        assert!((measured - 1.0).abs() < 0.02 && half < 0.015, "{measured} {half}");
+    }
+}
+
+#[test]
+fn what_is_too_short_to_measure_is_refused_in_one_line() {
+    for (words, expected) in [
+        (&["--seconds", "3s"][..], "--seconds: more than 10"),
+        (&["--delay", "0s"], "--delay"),
+        (&["--delay", "2h"], "--delay"),
+    ] {
+        let run = lab([&["loopix", "measure", "mixing"], words].concat());
+        assert_eq!(run.status(), 2, "{}", run.stderr());
+        assert!(run.stderr().contains(expected), "{}", run.stderr());
+        assert_eq!(run.stderr().lines().count(), 1, "{}", run.stderr());
+    }
+}
+
 /// This program in a folder of its own, and what it says when it is to measure something there.
 fn alone(beside: impl FnOnce(&Path)) -> (TempDir, Run) {
     let own = Path::new(env!("CARGO_BIN_EXE_motemix-lab"));

@@ -1,6 +1,7 @@
 //! What Loopix costs and what it buys, as people would ask.
 
-use motemix_lab::loopix::study::anonymity::network::Network;
+use motemix_lab::loopix::study::anonymity::measures::Linkability;
+use motemix_lab::loopix::study::anonymity::network::{Design, Network, Providers, Trial};
 use motemix_lab::loopix::study::anonymity::{entropy, mix};
 use motemix_lab::loopix::study::cost::{Client, MIB, TABLE, truncated};
 use motemix_lab::loopix::study::energy::radios::{self, UMTS};
@@ -113,29 +114,53 @@ mod what_a_mix_hides {
 mod what_layers_hide {
     use super::*;
 
-    const NETWORK: Network = Network { layers: 3, width: 2, pool: 4.0, corrupt: 0.0, users: 20 };
+    fn network() -> Network {
+        Network::honest(3, 2, 4.0, 20)
+    }
+
+    fn trials(network: Network, count: u64) -> Vec<Trial> {
+        (0..count).map(|seed| network.trial(seed)).collect()
+    }
+
+    fn found(network: Network, count: u64) -> Linkability {
+        Linkability::of(&trials(network, count), 1)
+    }
 
     #[test]
     fn one_honest_mix_hides_forwards_what_it_hides_backwards() {
-        let network = Network { layers: 1, width: 1, ..NETWORK };
-        let found = network.linkability(1500, 5);
+        let found = found(Network { layers: 1, width: 1, ..network() }, 1500);
         assert!(found.packet_bits.agrees(entropy(4.0), 2.0), "{found:?} {}", entropy(4.0));
         assert!(found.surprise.agrees(entropy(4.0), 2.0), "{found:?}");
     }
 
     #[test]
     fn an_observer_believes_what_is_true_as_often_as_it_thinks() {
-        for corrupt in [0.0, 0.4] {
-            let trials: Vec<_> = (0..1500).map(|seed| Network { corrupt, ..NETWORK }.trial(seed)).collect();
+        let providers = |corrupt| Some(Providers { count: 4, corrupt });
+        for network in [
+            network(),
+            Network { corrupt: 0.4, ..network() },
+            Network { providers: providers(0.0), ..network() },
+            Network { providers: providers(0.5), corrupt: 0.2, ..network() },
+            Network { design: Design::Threshold { size: 9 }, ..network() },
+            Network { design: Design::TimedPool { every: 1.0, keep: 2 }, ..network() },
+        ] {
+            let trials = trials(network, 600);
             let off: Gathered = trials.iter().map(|trial| trial.surprise - trial.packet_bits).collect();
-            assert!(off.estimate().agrees(0.0, 2.0), "{corrupt}: {:?}", off.estimate());
+            assert!(off.estimate().agrees(0.0, 2.0), "{network:?}: {:?}", off.estimate());
+            // The same for the sender: its probability is 1/(1 + Σ p/p₀), and that of the likeliest user
+            // is how often it is the sender.
+            let found = Linkability::of(&trials, 1);
+            let sure: Gathered = trials.iter().map(|trial| libm::exp2(-trial.sender_min_bits)).collect();
+            let sure = sure.estimate();
+            assert!((found.best_guess.mean - sure.mean).abs() < 1.5 * (found.best_guess.half + sure.half));
+            let two = f64::midpoint(1.0, found.delta[0].mean);
+            assert!((found.best_guess_of_two.mean - two).abs() < 2.0 * found.best_guess_of_two.half);
         }
     }
 
     #[test]
     fn layers_hide_more_and_corrupt_mixes_less() {
-        let bits =
-            |layers, corrupt| Network { layers, corrupt, ..NETWORK }.linkability(300, 9).packet_bits.mean;
+        let bits = |layers, corrupt| found(Network { layers, corrupt, ..network() }, 300).packet_bits.mean;
         // The second layer adds less than the first, and the third less again.
         assert!(bits(1, 0.0) + 0.8 < bits(2, 0.0) && bits(2, 0.0) + 0.2 < bits(3, 0.0));
         assert!(bits(3, 0.3) < bits(3, 0.0) && bits(3, 0.6) < bits(3, 0.3));
@@ -143,12 +168,61 @@ mod what_layers_hide {
     }
 
     #[test]
+    fn a_corrupt_provider_knows_cover_and_mailboxes() {
+        let of = |corrupt| {
+            let providers = Some(Providers { count: 4, corrupt });
+            found(Network { providers, users: 200, ..network() }, 300)
+        };
+        let (honest, corrupt) = (of(0.0), of(1.0));
+        // An honest provider leaves open which of its fifty users gets it.
+        assert!(honest.user_bits.mean > corrupt.user_bits.mean + 1.0, "{honest:?} {corrupt:?}");
+        // A third of the packets is dropped; without them there are log₂(3/2) bits less, and the
+        // providers' own delays are gone as well.
+        assert!(honest.packet_bits.mean > corrupt.packet_bits.mean + 0.58, "{honest:?} {corrupt:?}");
+        assert!(honest.sender_bits.mean > corrupt.sender_bits.mean, "{honest:?} {corrupt:?}");
+    }
+
+    #[test]
     fn another_user_is_a_candidate_only_if_his_own_packets_are_there() {
-        let of = |users| Network { users, ..NETWORK }.linkability(400, 3);
+        let of = |users| found(Network { users, ..network() }, 400);
         let (few, many) = (of(4), of(4_000));
-        assert!(few.certain.mean < 0.05, "{few:?}");
-        assert!(many.certain.mean > 0.8, "{many:?}");
+        assert!(few.delta[2].mean < 0.1, "{few:?}");
+        assert!(many.delta[2].mean > 0.8, "{many:?}");
         assert!((few.packet_bits.mean - many.packet_bits.mean).abs() < 0.3, "the mixes are as full");
-        assert!(few.guess.mean > 0.5 && few.guess.mean < many.guess.mean);
+        assert!(few.best_guess_of_two.mean > 0.5);
+        assert!(few.best_guess_of_two.mean < many.best_guess_of_two.mean);
+        assert!(few.known.half > many.known.half, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn the_profile_is_what_a_distinguisher_gets_on_pairs() {
+        // In each pair S₀ sends in one world and S₁ in the other, which is the same but for names. The
+        // distinguisher says S₀ if L > ε.
+        const PAIRS: u64 = 6_000;
+        let network = Network { users: 8, layers: 2, ..network() };
+        let in_one = trials(network, PAIRS);
+        let found = Linkability::of(&in_one, 1);
+        // L of the sender and each of the seven others.
+        let logarithms = |trial: &Trial| {
+            let ratios = trial.others.iter().copied().chain(std::iter::repeat(0.0)).take(7);
+            ratios.map(|ratio| -libm::log(ratio)).collect::<Vec<_>>()
+        };
+        let first: Vec<_> = in_one.iter().map(logarithms).collect();
+        let second: Vec<_> =
+            (100_000..100_000 + PAIRS).map(|seed| logarithms(&network.trial(seed))).collect();
+        for (epsilon, delta) in [0.0, 1.0, 2.0].into_iter().zip(found.delta) {
+            let said = |world: &[f64], is: &dyn Fn(f64) -> bool| {
+                let said = world.iter().map(|l| f64::from(u8::from(is(*l))));
+                said.collect::<Gathered>().estimate().mean
+            };
+            let right: Gathered = first.iter().map(|world| said(world, &|l| l > epsilon)).collect();
+            // S₁ sent: what is known of S₁ and S₀ is there called −L.
+            let wrong: Gathered = second.iter().map(|world| said(world, &|l| -l > epsilon)).collect();
+            let (right, wrong, factor) = (right.estimate(), wrong.estimate(), libm::exp(epsilon));
+            let counted = right.mean - factor * wrong.mean;
+            let half = libm::hypot(libm::hypot(right.half, factor * wrong.half), delta.half);
+            assert!((counted - delta.mean).abs() < 2.0 * half, "{epsilon}: {counted} {delta:?} {half}");
+            assert!(half < 0.02, "{epsilon}: {half}");
+        }
     }
 }

@@ -105,6 +105,31 @@ fn a_run_is_one_object_and_the_same_each_time() {
 }
 
 #[test]
+fn what_an_observer_concludes_is_a_file_that_can_be_scored() {
+    let place = Place::of(&SMALL.replace("[sweep]", "[adversary]\n\n[sweep]"));
+    let [posteriors, transfers] = ["posteriors.parquet", "transfers.parquet"].map(|name| place.text(name));
+    let files = ["--json", "--posteriors", &posteriors, "--transfers", &transfers];
+    let outcome: Value = serde_json::from_str(&place.sim("run", &files).succeeds()).expect("one object");
+    assert!(place.read("", "transfers.parquet").starts_with(b"PAR1"));
+    let score = |more: &[&str]| lab(["sim", "score", &posteriors].iter().chain(more));
+    let scored: Value =
+        serde_json::from_str(&score(&["--json", "--column", "there"]).succeeds()).expect("one object");
+    assert_eq!(scored["messages"], outcome["anonymity"]["traced"]);
+    for measure in ["first_guess", "entropy_bits", "min_entropy_bits", "delta_0"] {
+        let [a, b] = [&scored[measure], &outcome["anonymity"]["there"][measure]]
+            .map(|value| value.as_f64().expect("a number"));
+        assert!((a - b).abs() < 1e-6, "{measure}: {a}, {b}");
+    }
+    let table = score(&[]).succeeds();
+    assert!(table.contains("min-entropy") && table.contains("calibration error"), "{table}");
+    score(&["--column", "their"]).fails(2, &["posteriors.parquet: has no column their"]);
+    let text = place.text("small.toml");
+    lab(["sim", "score", &text]).fails(2, &["small.toml: cannot read it"]);
+    let unobserved = Place::of(SMALL);
+    unobserved.sim("run", &["--posteriors", &posteriors]).fails(2, &["nobody observes", "[adversary]"]);
+}
+
+#[test]
 fn what_was_on_the_air_is_a_capture() {
     let place = Place::of(SMALL);
     place.sim("run", &["--pcap", &place.text("air.pcap")]).succeeds();

@@ -34,10 +34,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Scalar;
-use motemix_node::Instant;
 
 use crate::files::{Directory, NodeEntry, Profile};
 use crate::wire::hardened::MAX_LAYERS;
+
+/// Every call says what time it is.
+pub use motemix_node::Instant;
 
 pub use client::{Client, ClientEvent, Cover, Draft, MessageId, Received, SendError, Token};
 pub use counters::{Counters, DropReason, Dropped};
@@ -101,7 +103,7 @@ impl Rates {
     /// second.
     pub fn patience(&self, layers: u32) -> Duration {
         // A provider, the mixes, a provider, and the same way back.
-        let hops = 2 * (layers + 2);
+        let hops = layers.saturating_add(2).saturating_mul(2);
         let there_and_back = self.delay.saturating_mul(hops) + self.pull.saturating_mul(2) + self.payload;
         there_and_back.saturating_mul(3) + Duration::from_secs(1)
     }

@@ -72,8 +72,6 @@ use watch::Watch;
 
 /// Beside the files of the originals.
 const STATE: &str = "state";
-/// A hardened client waits at least this long before it sends a message again.
-const SHORTEST_RETRY: Duration = Duration::from_secs(1);
 /// How long a disk, a file or a name server that hangs may hold up the end of a node that has
 /// finished its work.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -280,10 +278,7 @@ fn rates(config: &Config, role: RoleName, layers: usize) -> Rates {
         RoleName::Client => (clients.loops, clients.delay),
         RoleName::Mix | RoleName::Provider => (mixes.loops, mixes.delay),
     };
-    // There and back a message waits for its turn, at each hop, and for the next pull.
-    let hops = u32::try_from(layers).unwrap_or(u32::MAX).saturating_add(2);
-    let one_way = clients.payload + clients.delay.saturating_mul(hops) + clients.pull;
-    Rates {
+    let mut rates = Rates {
         loops,
         drops: clients.drop,
         payload: clients.payload,
@@ -292,9 +287,10 @@ fn rates(config: &Config, role: RoleName, layers: usize) -> Rates {
         max_retrieve: providers.max_retrieve as usize,
         noise_len: *noise_len,
         push: false,
-        // These are means of exponential distributions: half as much again is missed rarely enough.
-        retry: one_way.saturating_mul(3).max(SHORTEST_RETRY),
-    }
+        retry: Duration::ZERO,
+    };
+    rates.retry = rates.patience(u32::try_from(layers).unwrap_or(u32::MAX));
+    rates
 }
 
 fn rng() -> Result<HostRng, RuntimeError> {
@@ -374,4 +370,20 @@ pub enum RuntimeError {
     /// The system refuses.
     #[error("{0}: {1}")]
     System(&'static str, io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_tries_again_when_the_specification_says() {
+        let seconds = Duration::from_secs;
+        let mut config = Config::default();
+        config.clients.payload = seconds(5);
+        config.clients.delay = seconds(2);
+        config.clients.pull = seconds(11);
+        // 3 · (2 · (layers + 2) · delay + 2 · pull + payload) + 1 s.
+        assert_eq!(rates(&config, RoleName::Client, 3).retry, seconds(3 * (20 + 22 + 5) + 1));
+    }
 }

@@ -16,7 +16,7 @@ use motemix_node::{Event, Instant, MessageHandle};
 use motemix_object::{
     Audience, Ed25519Key, Path, Record, Reserved, Sealer, register_short, senml_len, write_short_pack,
 };
-use motemix_sphinx::{NodeId, Profile};
+use motemix_sphinx::{HopDelay, NodeId, Profile};
 use rand_core::CryptoRng;
 
 use crate::Running;
@@ -97,9 +97,10 @@ impl Readings {
             }
         }
         let Some(plan) = self.plan.as_mut().filter(|plan| plan.due <= now) else { return };
-        // A period would tell others whose readings they are.
+        // A period would tell others whose readings they are, and so would any time that depends on
+        // the one before: this is a Poisson process.
         let every = Duration::from_secs(plan.seconds.into());
-        plan.due = now + every / 2 + share(every, running.random_u32());
+        plan.due = now + HopDelay::from_seed(running.random_u64()).of_mean(every);
         if let Some(measured) = measure() {
             let kept = sign(now, running, &measured, &mut self.registered, scratch);
             self.tell(kept, console);
@@ -217,13 +218,6 @@ fn seal(
     let (identity, audience) = (identity_of(&key), Audience::new(network).unwrap_or_default());
     let mut sealer = Sealer { signer: &mut key, identity, path: Path::Anonymous, audience };
     sealer.seal(number, senml, out).map_err(|_| too_long)
-}
-
-/// `random` of 2³² parts of a time.
-fn share(time: Duration, random: u32) -> Duration {
-    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    // A day has less than 2³⁷ microseconds.
-    Duration::from_micros((micros >> 16).saturating_mul(u64::from(random >> 16)))
 }
 
 /// A console of a mote that signs readings, and checks those of so many devices.

@@ -238,8 +238,8 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.mote.introduction()
     }
 
-    pub(crate) fn random_u32(&mut self) -> u32 {
-        self.mote.random.next_u32()
+    pub(crate) fn random_u64(&mut self) -> u64 {
+        self.mote.random.next_u64()
     }
 
     /// Seconds since 1970, if the clock was set.

@@ -1,8 +1,9 @@
 //! A global passive adversary: hears every frame, and says who it thinks sent each message.
 //!
 //! ```text
-//! frames ─ sniffer ─ transfers ┬ pool: which packet is which ─ trace: distributions over senders ─ score ─ Anonymity
-//!                              │  knowledge, dwell: what is public           deliveries (truth) ──┘
+//! frames ─ sniffer ─ transfers ┬ pool: which packet is which ─ trace: chains of transfers ─ evidence: each message by itself
+//!                              │  knowledge, dwell: what is public                           learn: all messages together
+//!                              │                              Anonymity ─ score, measure ─ deliveries (truth) ┘
 //!                              └ links: how many on each link, while messages are sent and afterwards ─ Counted
 //! ```
 //!
@@ -17,9 +18,13 @@
 
 mod corrupt;
 mod dwell;
+mod evidence;
+mod findings;
 mod inside;
 mod knowledge;
+mod learn;
 mod links;
+mod measure;
 pub(crate) mod partners;
 mod pool;
 mod score;
@@ -27,16 +32,19 @@ mod sniffer;
 mod trace;
 
 pub(crate) use corrupt::Confessions;
+pub use findings::{Findings, NotPosteriors, POSTERIORS, judge_posteriors};
 pub use links::Counted;
-pub use score::{Anonymity, Guesses};
-pub(crate) use sniffer::{Sniffer, fingerprint};
+pub use measure::{Guesses, Reliability};
+pub use score::{Anonymity, Learned};
+pub(crate) use sniffer::{Cut, Sniffer, fingerprint};
 
 use crate::board::Traits;
-use crate::scenario::{Adversary, Board, Group, Receivers, Scenario, Time};
+use crate::scenario::{Adversary, Board, Group, Scenario, Time};
 use dwell::{Dwell, Parts};
+use evidence::Evidence;
 use knowledge::{Known, Network};
+use motemix_air::Instant;
 pub(crate) use sniffer::Transfer;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 use trace::Traffic;
@@ -47,6 +55,16 @@ pub(crate) struct Delivery {
     pub receiver: u16,
     pub sender: u16,
     /// The packet that brought it.
+    pub packet: TakenIn,
+}
+
+/// A packet that a node took in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TakenIn {
+    /// The neighbour that it came from.
+    pub from: u16,
+    /// When its node turned to it.
+    pub at: Instant,
     pub fingerprint: u64,
 }
 
@@ -92,32 +110,21 @@ fn dwell_of(board: Traits, delay: Duration) -> Dwell {
     Dwell::new(Parts { least, busy: CHANNEL, delay, stalled })
 }
 
-/// Draws the observer's conclusions from a run, and scores them.
+/// Draws the observer's conclusions from what it heard and was told by corrupt motes, and scores
+/// them.
 pub(crate) fn conclude(
     adversary: &Adversary,
     scenario: &Scenario,
     network: &Network,
-    transfers: &[Transfer],
-    confessions: &Confessions,
+    (transfers, confessions): (&[Transfer], &Confessions),
     deliveries: &[Delivery],
+    findings: Option<&mut Findings>,
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
     let origins = pool::origins(network, transfers, confessions);
     let traffic = Traffic::new(network, transfers, &origins);
-    let by_contents: BTreeMap<(u16, u64), u32> = transfers
-        .iter()
-        .zip(0..)
-        .map(|(transfer, number)| ((transfer.to, transfer.fingerprint), number))
-        .collect();
-    let delivered = deliveries
-        .iter()
-        .map(|delivery| (by_contents.get(&(delivery.receiver, delivery.fingerprint)).copied(), *delivery));
-    let mut anonymity = score::messages(&traffic, delivered, sample);
-    if scenario.load.receivers != Receivers::Random {
-        let always = deliveries.iter().map(|delivery| (delivery.sender, delivery.receiver)).collect();
-        let disclosed = score::disclose(&traffic, &always, sample);
-        (anonymity.receivers_named, anonymity.receivers_by_chance) = disclosed.unzip();
-    }
+    let evidence = Evidence::of(&traffic, deliveries, sample);
+    let mut anonymity = score::score(&traffic, &evidence, scenario, adversary.matching_sweeps, findings);
     anonymity.counted = links::count(scenario, transfers);
     anonymity
 }

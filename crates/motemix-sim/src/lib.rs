@@ -43,7 +43,9 @@ pub mod validation;
 mod wear;
 mod world;
 
-pub use adversary::{Anonymity, Counted, Guesses};
+pub use adversary::{
+    Anonymity, Counted, Findings, Guesses, Learned, NotPosteriors, POSTERIORS, Reliability, judge_posteriors,
+};
 pub use attack::Attacked;
 pub use meter::Handshakes;
 pub use observe::{News, Observers, Sight, Witness};

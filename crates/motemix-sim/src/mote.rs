@@ -14,7 +14,7 @@ mod tables;
 mod thermometer;
 mod verifier;
 
-pub(crate) use desk::Tally;
+pub(crate) use desk::{Intake, Tally};
 pub(crate) use spy::Spy;
 use spy::passed_on;
 pub(crate) use thermometer::Interval;
@@ -400,7 +400,7 @@ impl<'d> Life<'d> {
             let next = running.poll(now, &mut thermometer.hears(&self.desk, now), &mut link, &mut packet);
             if let (Next::TookIn, Some(spy)) = (next, &self.orders.spy) {
                 let is_message = passed_on(running.node().counters()) == before;
-                spy.took_in(self.desk.taken_in(), is_message, &packet);
+                spy.took_in(self.desk.taken_in().fingerprint, is_message, &packet);
             }
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
@@ -466,8 +466,8 @@ impl<'d> Life<'d> {
     fn check(&mut self, network: &str) -> u64 {
         let Some(verifier) = &mut self.orders.verifier else { return 0 };
         let arrivals = self.desk.take_readings();
-        for Arrival { reading, fingerprint } in &arrivals {
-            self.desk.checked(verifier.check(reading, network), *fingerprint);
+        for Arrival { reading, packet } in &arrivals {
+            self.desk.checked(verifier.check(reading, network), *packet);
         }
         arrivals.len() as u64
     }

@@ -1,5 +1,6 @@
 //! A run as others see it while it goes on: how far it has come, and what happens.
 
+use crate::adversary::Findings;
 use motemix_air::frame::Frame;
 use motemix_link::protection::KEY_LEN;
 use motemix_link::serial::{ExtendedAddress, Outcome as FrameOutcome};
@@ -13,6 +14,8 @@ pub struct Observers<'o> {
     pub progress: Option<&'o mut dyn FnMut(Duration) -> ControlFlow<()>>,
     /// Sees everything that happens.
     pub witness: Option<&'o mut dyn Witness>,
+    /// Gets what the observer of the channel heard and concluded, if the scenario has one.
+    pub findings: Option<&'o mut Findings>,
 }
 
 /// Sees everything that happens, in the order of time; but a frame on the air is seen when it ends.

@@ -19,6 +19,7 @@ pub(crate) enum Purpose {
     Attack = 10,
     Churn = 11,
     Spy = 12,
+    Matching = 13,
 }
 
 /// The stream of a node.

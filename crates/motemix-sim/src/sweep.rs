@@ -129,7 +129,7 @@ pub fn run(
 fn one(plan: &Plan, planned: &Planned, over: &dyn Fn() -> bool) -> Result<Outcome, SweepError> {
     let scenario = plan.scenario(planned)?;
     let mut progress = |_| if over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let outcome = run_with(&scenario, Observers { progress: Some(&mut progress), witness: None });
+    let outcome = run_with(&scenario, Observers { progress: Some(&mut progress), ..Observers::default() });
     outcome.map_err(|why| SweepError::Run { run: planned.id, why })
 }
 

@@ -9,6 +9,7 @@ fn outcome(settings: &str) -> Outcome {
 
 /// With so much time after the last message.
 fn outcome_with_quiet_of(quiet: &str, settings: &str) -> Outcome {
+    let spread = if settings.contains("load.spread") { "" } else { "load.spread = \"exponential\"" };
     let text = format!(
         r#"
         version = 1
@@ -16,9 +17,9 @@ fn outcome_with_quiet_of(quiet: &str, settings: &str) -> Outcome {
         protocol = "motes"
         nodes.mote.count = 12
         nodes.mote.not_as_shipped.window = 1024
-        load.spread = "exponential"
         run.send_for = "20min"
         run.cool_down = {quiet:?}
+        {spread}
         {settings}
         "#
     );
@@ -32,8 +33,11 @@ fn observed(settings: &str) -> Anonymity {
     assert_eq!(outcome.entropy_bits.map(f64::to_bits), Some(anonymity.there.entropy_bits.to_bits()));
     assert!(anonymity.traced > 100, "{anonymity:?}");
     assert!(anonymity.untraced * 50 <= anonymity.traced, "{anonymity:?}");
-    for guesses in [anonymity.there, anonymity.round_trip] {
+    let learned = &anonymity.with_habits;
+    for guesses in [anonymity.there, anonymity.round_trip, learned.there, learned.round_trip] {
         assert!(guesses.entropy_bits <= anonymity.most_bits, "{anonymity:?}");
+        assert!(guesses.min_entropy_bits <= guesses.entropy_bits, "{anonymity:?}");
+        assert!(guesses.delta_0 >= guesses.delta_1 && guesses.delta_1 >= guesses.delta_2, "{anonymity:?}");
         assert!(guesses.entropy_p5_bits <= guesses.entropy_bits, "{anonymity:?}");
     }
     anonymity
@@ -82,11 +86,37 @@ fn the_way_back_tells_more() {
 
 #[test]
 fn who_writes_to_one_for_long_is_found_out() {
-    let fixed = observed("load.receivers = \"fixed\"\nmotes.mean_delay = \"1s\"");
+    let fixed = observed("load.receivers = \"fixed\"\nmotes.mean_delay = \"5s\"");
     let (named, chance) = fixed.receivers_named.zip(fixed.receivers_by_chance).expect("fixed receivers");
     assert!((chance - 1.0 / 11.0).abs() < 1e-12, "{chance}");
-    assert!(named > 0.5, "{fixed:?}");
-    assert_eq!(observed("motes.mean_delay = \"1s\"").receivers_named, None);
+    assert!(named > 0.9, "{fixed:?}");
+    let (half, most) = fixed.half_named_after.zip(fixed.most_named_after).expect("the run is long enough");
+    assert!(half <= most && most <= fixed.messages_each.expect("fixed receivers"), "{fixed:?}");
+    let [alone, learned] = [fixed.round_trip, fixed.with_habits.round_trip];
+    assert!(learned.first_guess > alone.first_guess + 0.2, "{fixed:?}");
+    assert!(learned.calibration_error < 0.06, "{fixed:?}");
+}
+
+#[test]
+fn where_receivers_are_drawn_for_each_message_there_are_no_habits() {
+    let random = observed("motes.mean_delay = \"5s\"");
+    assert!(!random.with_habits.receivers && !random.with_habits.phases, "{random:?}");
+    for (learned, alone) in
+        [(random.with_habits.there, random.there), (random.with_habits.round_trip, random.round_trip)]
+    {
+        assert!((learned.first_guess - alone.first_guess).abs() < 1e-9, "{random:?}");
+        assert!((learned.entropy_bits - alone.entropy_bits).abs() < 1e-6, "{random:?}");
+    }
+    assert_eq!((random.receivers_named, random.messages_each), (None, None));
+}
+
+#[test]
+fn a_period_gives_senders_away() {
+    let periodic = observed("load.spread = \"fixed\"\nmotes.mean_delay = \"2s\"");
+    assert!(periodic.with_habits.phases && !periodic.with_habits.receivers, "{periodic:?}");
+    let [alone, learned] = [periodic.there, periodic.with_habits.there];
+    assert!(learned.first_guess > alone.first_guess + 0.05, "{periodic:?}");
+    assert!(learned.calibration_error < 0.08, "{periodic:?}");
 }
 
 #[test]
@@ -94,6 +124,16 @@ fn contents_tell_the_observer_nothing() {
     // Of as many words in the receiver's flash, which it writes before it replies.
     let [short, long] = ["101", "102"].map(|len| observed(&format!("load.payload = {len}")));
     assert_eq!(short, long);
+}
+
+#[test]
+fn protection_of_links_hides_nothing_from_the_observer() {
+    let [open, protected] = [false, true]
+        .map(|protected| observed(&format!("motes.mean_delay = \"1s\"\nmotes.link.protected = {protected}")));
+    // Times are others, for frames and handshakes take longer.
+    assert!((open.round_trip.first_guess - protected.round_trip.first_guess).abs() < 0.06, "{protected:?}");
+    assert!((open.there.entropy_bits - protected.there.entropy_bits).abs() < 0.15, "{protected:?} {open:?}");
+    assert_eq!(protected.untraced, 0, "{protected:?}");
 }
 
 #[test]

@@ -32,8 +32,12 @@ fn share(outcome: &Outcome) -> f64 {
 fn at_60_and_64_nodes_practically_every_message_is_acknowledged() {
     for nodes in [60, 64] {
         let outcome = mesh(nodes, 16);
-        println!("{nodes} nodes: {} of {} acknowledged", outcome.acknowledged, outcome.sent);
-        assert_eq!(outcome.refused, 0);
+        println!(
+            "{nodes} nodes: {} of {} acknowledged, {} refused",
+            outcome.acknowledged, outcome.sent, outcome.refused
+        );
+        // At random times, a node is now and then given more at once than it has places for.
+        assert!(outcome.refused * 500 <= outcome.sent + outcome.refused);
         assert!(share(&outcome) >= 0.998, "{outcome:#?}");
     }
 }

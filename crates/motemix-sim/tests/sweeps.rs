@@ -223,7 +223,7 @@ fn those_who_look_on_change_nothing_and_can_stop_a_run() {
     let plan = plan(SMALL);
     let scenario = plan.scenario(&plan.runs()[0]).expect("sound");
     let mut eyes = Eyes::default();
-    let watched = run_with(&scenario, Observers { progress: None, witness: Some(&mut eyes) });
+    let watched = run_with(&scenario, Observers { witness: Some(&mut eyes), ..Observers::default() });
     assert_eq!(watched, motemix_sim::run(&scenario));
     assert!(eyes.frames > 100 && eyes.told.len() == 5, "{} {:?}", eyes.frames, eyes.told);
 
@@ -234,7 +234,7 @@ fn those_who_look_on_change_nothing_and_can_stop_a_run() {
     };
     let long = SMALL.replace("40 s", "1 h");
     let long = Draft::new("long.toml", long).scenario().expect("sound");
-    let stopped = run_with(&long, Observers { progress: Some(&mut stop), witness: None });
+    let stopped = run_with(&long, Observers { progress: Some(&mut stop), ..Observers::default() });
     assert_eq!((stopped, calls), (Err(motemix_sim::Impossible::Stopped), 1));
 }
 

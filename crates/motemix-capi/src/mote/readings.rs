@@ -234,7 +234,7 @@ pub unsafe extern "C" fn motemix_mote_identity(
 }
 
 /// From now on measures, signs and sends a reading to the node of this name, of `name_len`
-/// bytes, at random intervals between half and one and a half times `seconds`; 0 seconds:
+/// bytes, at random times (a Poisson process), `seconds` apart on average; 0 seconds:
 /// measures no more. One reading is under way at a time, and `acknowledged` and `discarded` tell
 /// of it as of any message. When the flash is full, later ones are dropped, and `warned` says
 /// so. A stop ends it. While the mote runs. Poll the mote afterwards.

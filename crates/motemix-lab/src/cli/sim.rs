@@ -11,6 +11,7 @@ pub enum Sim {
     Trace(SimTrace),
     Sweep(SimSweep),
     Plot(SimPlot),
+    Score(SimScore),
     Validate(SimValidate),
 }
 
@@ -39,7 +40,9 @@ Examples:
   motemix-lab sim run scenarios/mesh-64.toml --json \\
       | jq '{acknowledged, rtt_s, drops}'
   motemix-lab sim run scenarios/mesh-64.toml --set run.send_for=1min \\
-      --pcap air.pcap")]
+      --pcap air.pcap
+  motemix-lab sim run scenarios/anonymity.toml \\
+      --transfers transfers.parquet --posteriors posteriors.parquet")]
 pub struct SimRun {
     #[command(flatten)]
     pub scenario: SimScenario,
@@ -58,6 +61,14 @@ pub struct SimRun {
     /// FILE.keys.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Writes how probably each node sent each message, as the scenario's observer sees it: a
+    /// Parquet file with a row for each message and node. `motemix-lab sim score` reads it.
+    #[arg(long, value_name = "FILE")]
+    pub posteriors: Option<PathBuf>,
+    /// Writes which node passed a packet to which, and when, as the scenario's observer hears it: a
+    /// Parquet file with a row for each.
+    #[arg(long, value_name = "FILE")]
+    pub transfers: Option<PathBuf>,
 }
 
 /// Runs a scenario once and prints what happens: a line for each event.
@@ -182,6 +193,29 @@ pub struct SimPlot {
     /// The picture.
     #[arg(long, value_name = "FILE")]
     pub svg: PathBuf,
+}
+
+/// Scores an observer's distributions over the senders of messages.
+///
+/// Reads a Parquet file with a row for each message and node: message, receiver, true_sender and
+/// sender as INT64, and a column of probabilities as DOUBLE. Those of a message add up to one.
+/// `motemix-lab sim run --posteriors FILE` writes such files. Other observers can work from what
+/// --transfers writes, and be scored by the same measures.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab sim score posteriors.parquet
+  motemix-lab sim score posteriors.parquet --column there --json")]
+pub struct SimScore {
+    /// The distributions.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The column of the probabilities.
+    #[arg(long, value_name = "COLUMN", default_value = "round_trip_with_habits")]
+    pub column: String,
+    /// Prints JSON: one object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Compares the channel with what others have calculated and measured.

@@ -19,6 +19,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(Sim::Trace(args)) => sim::trace(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Plot(args)) => sim::plot(&args),
+        Command::Sim(Sim::Score(args)) => sim::score(&args),
         Command::Sim(Sim::Validate(args)) => sim::validate(&args),
         Command::Reproduce(Reproduce::Thesis(args)) => reproduce::thesis(&args),
         Command::Boards(Boards::Build(args)) => boards::build(&args),

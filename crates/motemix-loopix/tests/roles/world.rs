@@ -8,17 +8,16 @@ use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, Scalar};
 use motemix_loopix::files::{Directory, MixEntry, NodeEntry, Profile, ProviderEntry, UserEntry};
 use motemix_loopix::role::{
-    Address, Client, ClientEvent, DropReason, Hosts, Limits, MemoryMailboxes, Mix, Provider, Rates, Received,
-    Role, Setup, Transmit,
+    Address, Client, ClientEvent, DropReason, Hosts, Instant, Limits, MemoryMailboxes, Mix, Provider, Rates,
+    Received, Role, Setup, Transmit,
 };
-use motemix_node::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
 
 pub const LAYERS: usize = 3;
 const HOST: &str = "127.0.0.1";
 
-/// A time on the wire.
-const HOP: Duration = Duration::from_micros(200);
+/// What a link takes if nothing is said.
+const LINK: Duration = Duration::from_micros(200);
 
 pub enum Node {
     Mix(Mix<ChaCha20Rng>),
@@ -60,6 +59,8 @@ pub struct World {
     number: u64,
     pub rates: Rates,
     pub limits: Limits,
+    /// The time on the wire.
+    pub link: Duration,
     pub rng: ChaCha20Rng,
     /// What name servers say.
     pub hosts: Hosts,
@@ -115,6 +116,7 @@ impl World {
             number: 0,
             rates: rates(),
             limits: Limits::default(),
+            link: LINK,
             rng: ChaCha20Rng::from_seed([seed; 32]),
             hosts: Hosts::default(),
             log: Vec::new(),
@@ -291,7 +293,7 @@ impl World {
         self.number += 1;
         self.log.push(Sight { at: self.now, from: from.into(), to: to.clone(), bytes: bytes.clone() });
         if !(self.lose)(&to, self.number) {
-            self.on_the_wire.insert((self.now + HOP, self.number), (to, bytes));
+            self.on_the_wire.insert((self.now + self.link, self.number), (to, bytes));
         }
     }
 

@@ -43,13 +43,15 @@ impl Confessions {
     pub fn of(&self, transfers: &[Transfer]) -> Vec<Option<Confessed>> {
         let mut arrived: BTreeMap<(u16, u64), Vec<u32>> = BTreeMap::new();
         for (number, transfer) in (0..).zip(transfers).filter(|(_, it)| self.is_corrupt(it.to)) {
-            arrived.entry((transfer.to, transfer.fingerprint)).or_default().push(number);
+            if let Some(fingerprint) = transfer.fingerprint {
+                arrived.entry((transfer.to, fingerprint)).or_default().push(number);
+            }
         }
         let told = |transfer: &Transfer| {
             if !self.is_corrupt(transfer.from) {
                 return None;
             }
-            let Some(came) = self.came.get(&(transfer.from, transfer.fingerprint)) else {
+            let Some(came) = self.came.get(&(transfer.from, transfer.fingerprint?)) else {
                 return Some(Confessed::Own);
             };
             // A datagram may be sent twice; the mote took the first that was whole.

@@ -1,11 +1,16 @@
-//! How good the observer's guesses are: the only place where they meet the truth.
+//! What the observer concludes from the evidence, with and without what it learns, scored.
 
-use super::Delivery;
+use super::evidence::{Evidence, Way};
+use super::findings::Findings;
+use super::learn::{self, Estimate, Message, Prior};
 use super::links::Counted;
+use super::measure::{CLASSES, Guesses, Judged, Reliability, reliability};
 use super::trace::Traffic;
-use libm::{log2, sqrt};
+use crate::scenario::{Receivers, Scenario, Spread};
+use libm::log2;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What an observer of the whole channel does and does not know of messages.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -16,168 +21,150 @@ pub struct Anonymity {
     pub untraced: u64,
     /// The most that entropy could be: the logarithm of the number of senders.
     pub most_bits: f64,
-    /// From what was on the air until the message arrived.
+    /// Each message by itself, from what was on the air until it arrived.
     pub there: Guesses,
     /// The same, with what was on the air while its acknowledgement went back.
     pub round_trip: Guesses,
+    /// All messages together, with what the observer learns of the senders' habits.
+    pub with_habits: Learned,
     /// Share of the senders with one receiver whose receiver the observer names after the whole
-    /// run; of scenarios with fixed receivers.
+    /// run; of scenarios with fixed receivers, as is what follows.
     pub receivers_named: Option<f64>,
     /// What guessing would name.
     pub receivers_by_chance: Option<f64>,
+    /// Traced messages of each sender in the whole run.
+    pub messages_each: Option<f64>,
+    /// Messages of a sender after which half of the receivers are named, counted from when the
+    /// network is full: after the first tenth of the run's messages. `None` if it takes more than
+    /// the rest of them.
+    pub half_named_after: Option<f64>,
+    /// Messages of a sender after which 95 % of the receivers are named.
+    pub most_named_after: Option<f64>,
     /// What counting packets tells of who speaks; with a payload stream.
     pub counted: Option<Counted>,
 }
 
-/// The observer's distributions over the senders of messages.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
-pub struct Guesses {
-    /// Mean entropy, bits.
-    pub entropy_bits: f64,
-    /// The entropy of the worst served: one message in twenty has less.
-    pub entropy_p5_bits: f64,
-    /// Mean probability that the observer gives to the true sender.
-    pub true_sender: f64,
-    /// The same as the observer expects it. If it differs much from `true_sender`, the observer's
-    /// model is wrong.
-    pub true_sender_expected: f64,
-    /// Share of messages whose most probable sender is the true one.
-    pub first_guess: f64,
+/// An observer who learns to whom each sender writes, and at which times of its interval.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Learned {
+    /// From what was on the air until each message arrived.
+    pub there: Guesses,
+    /// The same, with the acknowledgements.
+    pub round_trip: Guesses,
+    /// Whether there were receivers to learn, from the round trips.
+    pub receivers: bool,
+    /// Whether there were phases to learn, from the round trips.
+    pub phases: bool,
+    /// The round trips by joint inference over all messages, of which no two begin with one
+    /// transfer; if asked for.
+    pub matched: Option<Guesses>,
+    /// How often the first guess of the round trips is right, by its stated probability, in
+    /// classes of a tenth.
+    pub reliability: [Reliability; CLASSES],
 }
 
-/// One message's distribution, judged.
-#[derive(Clone, Copy)]
-struct Judged {
-    entropy: f64,
-    true_sender: f64,
-    expected: f64,
-    first_guess: f64,
-}
-
+/// Concludes from what was heard, and scores it. Findings are kept if somebody wants them.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-impl Guesses {
-    fn of(judged: &[Judged]) -> Self {
-        let count = judged.len().max(1) as f64;
-        let mean = |of: fn(&Judged) -> f64| judged.iter().map(of).sum::<f64>() / count;
-        let mut entropies: Vec<f64> = judged.iter().map(|one| one.entropy).collect();
-        entropies.sort_by(f64::total_cmp);
-        let worst = (entropies.len() * 5).div_ceil(100).saturating_sub(1);
-        Self {
-            entropy_bits: mean(|one| one.entropy),
-            entropy_p5_bits: entropies.get(worst).copied().unwrap_or_default(),
-            true_sender: mean(|one| one.true_sender),
-            true_sender_expected: mean(|one| one.expected),
-            first_guess: mean(|one| one.first_guess),
-        }
-    }
-}
-
-/// Makes probabilities of weights; `None` of nothing.
-fn normal(weights: &[f64]) -> Option<Vec<f64>> {
-    let sum: f64 = weights.iter().sum();
-    (sum > 0.0).then(|| weights.iter().map(|weight| weight / sum).collect())
-}
-
-/// Shannon entropy, bits.
-pub(crate) fn entropy(probabilities: &[f64]) -> f64 {
-    probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * log2(*p)).sum::<f64>().max(0.0)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn judge(probabilities: &[f64], sender: u16) -> Judged {
-    let of_sender = probabilities.get(usize::from(sender)).copied().unwrap_or_default();
-    let most = probabilities.iter().copied().fold(0.0, f64::max);
-    // Of equally probable ones it takes any.
-    let firsts = probabilities.iter().filter(|p| **p >= most).count().max(1);
-    Judged {
-        entropy: entropy(probabilities),
-        true_sender: of_sender,
-        expected: probabilities.iter().map(|p| p * p).sum(),
-        first_guess: if of_sender >= most { 1.0 / firsts as f64 } else { 0.0 },
-    }
-}
-
-/// The reply may not have been seen; then nothing is learned of where it went.
-#[allow(clippy::cast_precision_loss, reason = "as many as nodes")]
-fn with_return(there: &[f64], returns: &[f64]) -> Vec<f64> {
-    let seen: f64 = returns.iter().sum();
-    let scale = if seen > 1.0 { 1.0 / seen } else { 1.0 };
-    let possible = there.iter().filter(|p| **p > 0.0).count().max(1) as f64;
-    let unseen = (1.0 - seen * scale).max(LEAST_UNSEEN) / possible;
-    there.iter().zip(returns).map(|(there, back)| there * (back * scale + unseen)).collect()
-}
-
-/// However sure the observer is of the reply's way, it may have followed another packet.
-const LEAST_UNSEEN: f64 = 1e-3;
-
-/// Scores the tracing of messages, one in `sample`.
-#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-pub(crate) fn messages(
+pub(crate) fn score(
     traffic: &Traffic<'_>,
-    delivered: impl Iterator<Item = (Option<u32>, Delivery)>,
-    sample: usize,
+    evidence: &Evidence,
+    scenario: &Scenario,
+    sweeps: u32,
+    findings: Option<&mut Findings>,
 ) -> Anonymity {
-    let (mut there, mut round_trip, mut untraced) = (Vec::new(), Vec::new(), 0);
-    for (transfer, delivery) in delivered.step_by(sample) {
-        let Some((transfer, senders)) =
-            transfer.and_then(|transfer| Some((transfer, normal(&traffic.senders(transfer))?)))
-        else {
-            untraced += 1;
-            continue;
-        };
-        there.push(judge(&senders, delivery.sender));
-        let both = normal(&with_return(&senders, &traffic.returns(transfer)));
-        round_trip.push(judge(both.as_ref().unwrap_or(&senders), delivery.sender));
+    let nodes = traffic.network().nodes.len();
+    // How times are spread is as public as their mean.
+    let interval = (scenario.load.spread == Spread::Fixed).then_some(scenario.load.interval.0);
+    let [there, round_trip] =
+        [Way::There, Way::RoundTrip].map(|way| Lesson::of(traffic, evidence, way, interval));
+    let estimates = [&there, &round_trip].map(|lesson| lesson.estimate(nodes));
+    let single = |way| judge(traffic, evidence, |at| evidence.heard[at].senders(way, nodes));
+    let [judged_there, judged_round_trip] =
+        estimates.each_ref().map(|estimate| judge(traffic, evidence, |at| estimate.senders(at)));
+    let matched = (sweeps > 0).then(|| {
+        let candidates = learn::candidates(traffic, evidence, &estimates[1], interval);
+        let senders = learn::matched(&candidates, nodes, round_trip.prior, sweeps, scenario.seed);
+        Guesses::of(&judge(traffic, evidence, |at| senders[at].clone()))
+    });
+    if let Some(findings) = findings {
+        *findings = Findings::of(traffic.transfers(), evidence, nodes, |at| {
+            estimates.each_ref().map(|estimate| estimate.senders(at))
+        });
     }
-    Anonymity {
-        traced: there.len() as u64,
-        untraced,
+    let mut anonymity = Anonymity {
+        traced: evidence.heard.len() as u64,
+        untraced: evidence.untraced,
         most_bits: log2(traffic.network().nodes.iter().filter(|node| node.sends).count().max(1) as f64),
-        there: Guesses::of(&there),
-        round_trip: Guesses::of(&round_trip),
+        there: Guesses::of(&single(Way::There)),
+        round_trip: Guesses::of(&single(Way::RoundTrip)),
+        with_habits: Learned {
+            there: Guesses::of(&judged_there),
+            round_trip: Guesses::of(&judged_round_trip),
+            receivers: round_trip.prior.habits.is_some(),
+            phases: round_trip.prior.phases.is_some(),
+            matched,
+            reliability: reliability(&judged_round_trip),
+        },
         receivers_named: None,
         receivers_by_chance: None,
+        messages_each: None,
+        half_named_after: None,
+        most_named_after: None,
         counted: None,
+    };
+    if scenario.load.receivers != Receivers::Random {
+        name(traffic, evidence, &round_trip, &mut anonymity);
+    }
+    anonymity
+}
+
+/// What is to be learned from one part of the messages' ways.
+struct Lesson {
+    messages: Vec<Message>,
+    prior: Prior,
+}
+
+impl Lesson {
+    fn of(traffic: &Traffic<'_>, evidence: &Evidence, way: Way, interval: Option<Duration>) -> Self {
+        let nodes = traffic.network().nodes.len();
+        let plain = learn::messages(traffic, evidence, way, None);
+        let phased = interval.map(|_| learn::messages(traffic, evidence, way, interval));
+        let prior = learn::choose(&plain, phased.as_deref(), nodes);
+        let messages = phased.filter(|_| prior.phases.is_some()).unwrap_or(plain);
+        Self { messages, prior }
+    }
+
+    fn estimate(&self, nodes: usize) -> Estimate<'_> {
+        Estimate::fit(&self.messages, nodes, self.prior, |_| true)
     }
 }
 
-/// Statistical disclosure (Danezis, "Statistical Disclosure Attacks", SEC 2003): over the whole
-/// run, who sends to whom more often than all together do. Returns the share of `always`, receivers
-/// by sender, that is named, and that by chance.
+fn judge(traffic: &Traffic<'_>, evidence: &Evidence, senders: impl Fn(usize) -> Vec<f64>) -> Vec<Judged> {
+    let sending = |receiver| {
+        let nodes = (0_u16..).zip(&traffic.network().nodes);
+        nodes.filter(move |(node, known)| known.sends && *node != receiver).map(|(node, _)| node)
+    };
+    let heard = evidence.heard.iter().enumerate();
+    heard.map(|(at, heard)| Judged::of(&senders(at), heard.sender, sending(heard.receiver))).collect()
+}
+
+/// Names the receivers of senders who have one.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-pub(crate) fn disclose(
-    traffic: &Traffic<'_>,
-    always: &BTreeMap<u16, u16>,
-    sample: usize,
-) -> Option<(f64, f64)> {
-    let nodes = &traffic.network().nodes;
-    // Weights by receiver and sender.
-    let mut seen = vec![vec![0.0; nodes.len()]; nodes.len()];
-    for transfer in traffic.numbers().step_by(sample) {
-        let Some(row) = traffic.receiver(transfer).and_then(|receiver| seen.get_mut(usize::from(receiver)))
-        else {
-            continue;
-        };
-        for (sum, weight) in row.iter_mut().zip(traffic.senders(transfer)) {
-            *sum += weight;
-        }
+fn name(traffic: &Traffic<'_>, evidence: &Evidence, lesson: &Lesson, anonymity: &mut Anonymity) {
+    let truth: BTreeMap<u16, u16> =
+        evidence.heard.iter().map(|heard| (heard.sender, heard.receiver)).collect();
+    let truth: Vec<(u16, u16)> = truth.into_iter().collect();
+    let among = (0_u16..).zip(&traffic.network().nodes).filter(|(_, node)| node.receives);
+    let among: Vec<u16> = among.map(|(node, _)| node).collect();
+    if truth.is_empty() {
+        return;
     }
-    let of_receiver: Vec<f64> = seen.iter().map(|row| row.iter().sum()).collect();
-    let of_sender = |sender: usize| seen.iter().map(|row| row[sender]).sum::<f64>();
-    let all: f64 = of_receiver.iter().sum();
-    let (mut named, mut chance) = (0.0, 0.0);
-    for (sender, receiver) in always {
-        let sender = usize::from(*sender);
-        let of_sender = of_sender(sender);
-        let candidates = (0..nodes.len()).filter(|at| nodes[*at].receives && *at != sender);
-        chance += 1.0 / candidates.clone().count().max(1) as f64;
-        let excess = |at: &usize| {
-            let expected = of_receiver[*at] * of_sender / all;
-            if expected > 0.0 { (seen[*at][sender] - expected) / sqrt(expected) } else { 0.0 }
-        };
-        let best = candidates.map(|at| (excess(&at), at)).max_by(|a, b| a.0.total_cmp(&b.0));
-        named += f64::from(best.is_some_and(|(_, at)| at == usize::from(*receiver)));
-    }
-    let count = always.len() as f64;
-    (!always.is_empty()).then(|| (named / count, chance / count))
+    let chance = |sender: u16| 1.0 / among.iter().filter(|other| **other != sender).count().max(1) as f64;
+    let by_chance = truth.iter().map(|(sender, _)| chance(*sender)).sum::<f64>() / truth.len() as f64;
+    let nodes = traffic.network().nodes.len();
+    let naming = learn::naming(&lesson.messages, nodes, lesson.prior, &truth, &among);
+    anonymity.receivers_named = Some(naming.named);
+    anonymity.receivers_by_chance = Some(by_chance);
+    anonymity.messages_each = Some(lesson.messages.len() as f64 / truth.len() as f64);
+    [anonymity.half_named_after, anonymity.most_named_after] = naming.after;
 }

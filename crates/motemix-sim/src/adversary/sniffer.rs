@@ -3,9 +3,15 @@
 //! The sniffer reads what is in clear in a frame on every link: addresses, sequence number, and the
 //! fragment's header (RFC 4944, 5.3; RFC 8931, 5). A fragment has arrived when its acknowledgement
 //! is on the air. A fragment that is sent again has its tag and offset again, so it is no second
-//! transfer. Datagrams in one frame are no packets, and left out.
+//! transfer. Datagrams in one frame are no packets, and left out. Where frames are protected, their
+//! lengths say which fragment is which (`lengths`).
+
+mod lengths;
+
+pub(crate) use lengths::Cut;
 
 use crate::world::Watch;
+use lengths::Lengths;
 use motemix_air::Instant;
 use motemix_air::frame::Frame;
 use motemix_link::serial::ExtendedAddress;
@@ -30,8 +36,9 @@ pub(crate) struct Transfer {
     pub begin: Instant,
     /// Its last missing fragment was there; `None` if one never was.
     pub end: Option<Instant>,
-    /// A fingerprint of its contents: to score the observer by, nothing else.
-    pub fingerprint: u64,
+    /// A fingerprint of its contents, where they can be seen: to score the observer by, nothing
+    /// else.
+    pub fingerprint: Option<u64>,
 }
 
 /// What tells one datagram's contents from another's: its last eight bytes.
@@ -42,6 +49,9 @@ pub(crate) fn fingerprint(datagram: &[u8]) -> u64 {
 /// Listens.
 pub(crate) struct Sniffer {
     nodes: BTreeMap<ExtendedAddress, u16>,
+    /// By short address; none for one that several have.
+    short: BTreeMap<[u8; 2], Option<u16>>,
+    lengths: Lengths,
     transfers: Vec<Transfer>,
     /// By sender, receiver and tag.
     open: BTreeMap<(u16, u16, Tag), Assembly>,
@@ -54,6 +64,8 @@ pub(crate) struct Sniffer {
 enum Tag {
     Plain(u16),
     Recoverable(u8),
+    /// The number that the observer gives to a datagram whose tag it cannot read.
+    Unread(u32),
 }
 
 struct Assembly {
@@ -134,9 +146,21 @@ impl Assembly {
 }
 
 impl Sniffer {
-    /// One who knows whose address is whose.
-    pub fn new(nodes: BTreeMap<ExtendedAddress, u16>) -> Self {
-        Self { nodes, transfers: Vec::new(), open: BTreeMap::new(), opened: 0, unacknowledged: Vec::new() }
+    /// One who knows whose address is whose, and how packets are cut.
+    pub fn new(nodes: BTreeMap<ExtendedAddress, u16>, cut: Cut) -> Self {
+        let mut short = BTreeMap::new();
+        for (address, node) in &nodes {
+            short.entry(address.short()).and_modify(|known| *known = None).or_insert(Some(*node));
+        }
+        Self {
+            nodes,
+            short,
+            lengths: Lengths::new(cut),
+            transfers: Vec::new(),
+            open: BTreeMap::new(),
+            opened: 0,
+            unacknowledged: Vec::new(),
+        }
     }
 
     /// Transfers, in the order of their begins.
@@ -145,27 +169,31 @@ impl Sniffer {
     }
 
     fn heard(&mut self, begin: Instant, end: Instant, bytes: &[u8]) -> Option<()> {
+        const TYPE: u16 = 0b111;
         const DATA: u16 = 1;
         const ACKNOWLEDGEMENT: u16 = 2;
+        const SECURED: u16 = 1 << 3;
         const WANTS_ACKNOWLEDGEMENT: u16 = 1 << 5;
-        // One PAN, both addresses extended.
-        const ADDRESSES: u16 = 1 << 6 | 0b11 << 10 | 0b11 << 14;
+        const ONE_PAN: u16 = 1 << 6;
         let (&[low, high, sequence], rest) = bytes.split_first_chunk()?;
         let control = u16::from_le_bytes([low, high]);
-        if control & 0b111 == ACKNOWLEDGEMENT {
+        if control & TYPE == ACKNOWLEDGEMENT {
             self.acknowledged(begin, sequence);
             return Some(());
         }
-        if control & 0b111 != DATA || control & ADDRESSES != ADDRESSES {
+        if control & TYPE != DATA || control & ONE_PAN == 0 {
             return None;
         }
         let (_pan, rest) = rest.split_first_chunk::<2>()?;
-        let (to, rest) = rest.split_first_chunk()?;
-        let (from, inside) = rest.split_first_chunk()?;
-        let (from, to) = (self.node(*from)?, self.node(*to)?);
-        let piece = Piece::read(inside)?;
+        let (to, rest) = self.node(control >> 10, rest)?;
+        let (from, inside) = self.node(control >> 14, rest)?;
+        let (piece, contents) = if control & SECURED == 0 {
+            (Piece::read(inside)?, Some(inside))
+        } else {
+            (self.lengths.piece((from, to), sequence, begin, inside.len())?, None)
+        };
         let key = (from, to, piece.tag);
-        self.begin(key, begin, end, &piece, inside);
+        self.begin(key, begin, end, &piece, contents);
         if control & WANTS_ACKNOWLEDGEMENT == 0 {
             self.arrived(key, end, &piece);
         } else {
@@ -175,12 +203,30 @@ impl Sniffer {
         Some(())
     }
 
-    fn node(&self, address: [u8; 8]) -> Option<u16> {
-        self.nodes.get(&ExtendedAddress(address)).copied()
+    /// Reads an address in one of the modes of IEEE 802.15.4-2020, 7.2.2.9.
+    fn node<'b>(&self, mode: u16, bytes: &'b [u8]) -> Option<(u16, &'b [u8])> {
+        match mode & 0b11 {
+            0b10 => {
+                let (address, rest) = bytes.split_first_chunk()?;
+                Some(((*self.short.get(address)?)?, rest))
+            }
+            0b11 => {
+                let (address, rest) = bytes.split_first_chunk()?;
+                Some((*self.nodes.get(&ExtendedAddress(*address))?, rest))
+            }
+            _ => None,
+        }
     }
 
     /// A frame shows a datagram, perhaps a new one.
-    fn begin(&mut self, key: (u16, u16, Tag), begin: Instant, end: Instant, piece: &Piece, inside: &[u8]) {
+    fn begin(
+        &mut self,
+        key: (u16, u16, Tag),
+        begin: Instant,
+        end: Instant,
+        piece: &Piece,
+        contents: Option<&[u8]>,
+    ) {
         let is_known = self.open.get(&key).is_some_and(|known| known.last + TAG_LIFETIME > begin);
         if !is_known {
             self.opened += 1;
@@ -188,7 +234,7 @@ impl Sniffer {
                 self.open.retain(|_, known| known.last + TAG_LIFETIME > begin);
             }
             let transfer = self.transfers.len();
-            self.transfers.push(Transfer { from: key.0, to: key.1, begin, end: None, fingerprint: 0 });
+            self.transfers.push(Transfer { from: key.0, to: key.1, begin, end: None, fingerprint: None });
             let pieces = BTreeMap::new();
             self.open.insert(key, Assembly { transfer, last: end, size: None, pieces, end_offset: 0 });
         }
@@ -198,7 +244,7 @@ impl Sniffer {
             && let Some(transfer) = self.transfers.get_mut(assembly.transfer)
         {
             assembly.end_offset = piece.offset;
-            transfer.fingerprint = fingerprint(inside);
+            transfer.fingerprint = contents.map(fingerprint);
         }
     }
 
@@ -234,13 +280,14 @@ mod tests {
 
     const PAYLOAD: [u8; 90] = [0x5a; 90];
     const GAP: u64 = 10_000;
+    const PACKET: usize = 280;
 
     fn address(id: u16) -> ExtendedAddress {
         ExtendedAddress([id as u8, 0, 0, 0, 0, 0, 0, 2])
     }
 
     fn sniffer() -> Sniffer {
-        Sniffer::new((0..4).map(|id| (address(id), id)).collect())
+        Sniffer::new((0..4).map(|id| (address(id), id)).collect(), Cut { packet: PACKET, recovery: false })
     }
 
     fn frame(sequence: u8, (from, to): (u16, u16), header: &[u8], payload: &[u8]) -> Vec<u8> {
@@ -356,7 +403,59 @@ mod tests {
         let [one, other] = [[0x5a; 90], [0xa5; 90]].map(|payload| listen(&all(plain((1, 2), 7, &payload))));
         assert_ne!(one[0].fingerprint, other[0].fingerprint);
         assert_eq!(one[0], Transfer { fingerprint: one[0].fingerprint, ..other[0] });
-        assert_eq!(one[0].fingerprint, fingerprint(&[0x5a; 280]));
+        assert_eq!(one[0].fingerprint, Some(fingerprint(&[0x5a; 280])));
+    }
+
+    /// A protected frame between short addresses, which carries so many bytes.
+    fn protected(sequence: u8, (from, to): (u16, u16), carried: usize) -> Vec<u8> {
+        let mut bytes = vec![0x69, 0x98, sequence, 0x23, 0];
+        bytes.extend(address(to).short());
+        bytes.extend(address(from).short());
+        bytes.extend([6, sequence, 0, 0, 0]);
+        bytes.extend(vec![sequence; carried]);
+        bytes.extend([0xee; 8]);
+        bytes
+    }
+
+    /// The fragments of a packet of 280 bytes, from a sequence number on.
+    fn sealed(way: (u16, u16), first: u8) -> [Vec<u8>; 3] {
+        [(0, 96), (1, 101), (2, 101)].map(|(at, carried)| protected(first + at, way, carried))
+    }
+
+    #[test]
+    fn protected_frames_are_joined_by_their_lengths() {
+        let mut frames = all(sealed((1, 2), 7));
+        // Of the second packet a frame comes twice, and of the third the last never does.
+        let [a, b, c] = sealed((1, 2), 20);
+        frames.extend([(true, a), (false, b.clone()), (true, b), (true, c)]);
+        frames.extend(all(sealed((1, 2), 30)).into_iter().take(2));
+        frames.extend(all(sealed((1, 2), 40)));
+        let transfers = listen(&frames);
+        let ends: Vec<_> = transfers.iter().map(|transfer| transfer.end).collect();
+        let [first, second, fourth] = [3, 7, 12].map(|number| Some(end_of_frame(number)));
+        assert_eq!(ends, [first, second, None, fourth]);
+        assert!(transfers.iter().all(|transfer| (transfer.from, transfer.to) == (1, 2)));
+        assert!(transfers.iter().all(|transfer| transfer.fingerprint.is_none()));
+    }
+
+    #[test]
+    fn protected_frames_of_two_links_are_told_apart() {
+        let ways = [((1, 2), 7), ((3, 2), 7), ((2, 1), 50)].map(|(way, first)| sealed(way, first));
+        let interleaved = (0..3).flat_map(|piece| ways.each_ref().map(|pieces| pieces[piece].clone()));
+        let ends: Vec<_> =
+            listen(&all(interleaved)).iter().map(|transfer| (transfer.from, transfer.end)).collect();
+        assert_eq!(ends, [(1, 7), (3, 8), (2, 9)].map(|(from, number)| (from, Some(end_of_frame(number)))));
+    }
+
+    #[test]
+    fn protected_frames_of_no_packet_are_not_heard() {
+        let answer = protected(1, (1, 2), 6);
+        let [_, later, _] = sealed((1, 2), 3);
+        let mut cut = protected(9, (1, 2), 0);
+        cut.truncate(16);
+        let mut unknown = protected(2, (1, 2), 96);
+        unknown[5] = 9;
+        assert_eq!(listen(&all([answer, later, cut, unknown])), []);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The instrument, checked where the answer is known without it.
 
+mod learning;
+
 use super::Confessions;
 use super::dwell::{Dwell, Parts};
 use super::knowledge::{Known, Network};
+use super::measure::entropy;
 use super::pool::origins;
-use super::score::entropy;
 use super::sniffer::Transfer;
 use super::trace::Traffic;
-use super::{Delivery, conclude, links};
+use super::{Delivery, TakenIn, conclude, links};
 use crate::random::{self, Purpose};
 use crate::scenario::{Adversary, Scenario};
 use motemix_air::Instant;
@@ -36,7 +38,13 @@ fn funnel(senders: u16, every: Duration, least: Duration, delay: Duration) -> Ne
 
 fn transfer(from: u16, to: u16, begin: u64) -> Transfer {
     let at = Instant::from_micros(begin);
-    Transfer { from, to, begin: at, end: Some(at + Duration::from_millis(1)), fingerprint: begin }
+    Transfer { from, to, begin: at, end: Some(at + Duration::from_millis(1)), fingerprint: Some(begin) }
+}
+
+/// A message that a transfer of [`transfer`] with this begin brought.
+fn delivery((from, receiver): (u16, u16), sender: u16, begin: u64) -> Delivery {
+    let at = Instant::from_micros(begin) + Duration::from_millis(1);
+    Delivery { receiver, sender, packet: TakenIn { from, at, fingerprint: begin } }
 }
 
 /// Each sender's packet reaches the mix at its time, and leaves at its time.
@@ -54,11 +62,15 @@ fn distributions(network: &Network, transfers: &[Transfer]) -> Vec<Vec<f64>> {
     let origins = origins(network, transfers, &Confessions::default());
     let traffic = Traffic::new(network, transfers, &origins);
     let receiver = network.nodes.len() as u16 - 1;
-    traffic
-        .numbers()
-        .filter(|at| traffic.receiver(*at) == Some(receiver))
-        .map(|at| traffic.senders(at))
-        .collect()
+    let arrivals = (0..).zip(transfers).filter(|(_, transfer)| transfer.to == receiver);
+    let senders = |(number, _)| {
+        let mut senders = vec![0.0; network.nodes.len()];
+        for start in traffic.starts(number) {
+            senders[usize::from(start.sender)] += f64::from(start.weight);
+        }
+        senders
+    };
+    arrivals.map(senders).collect()
 }
 
 #[test]
@@ -121,7 +133,7 @@ fn pool_entropy(stays: &[(u16, u64, u64)]) -> f64 {
 #[test]
 fn one_mix_is_the_pool_of_the_literature() {
     for (apart, stay) in [(1.0, 0.5), (1.0, 2.0), (1.0, 8.0)] {
-        let stays = queue(1500, apart, stay);
+        let stays = queue(600, apart, stay);
         let every = Duration::from_secs_f64(apart * stays.len() as f64);
         let network = funnel(stays.len() as u16, every, Duration::ZERO, Duration::from_secs_f64(stay));
         let all = distributions(&network, &through_the_mix(&network, &stays));
@@ -142,10 +154,8 @@ fn the_truth_scores_and_does_not_help() {
     let stays = queue(400, 1.0, 2.0);
     let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
     let transfers = through_the_mix(&network, &stays);
-    let truth: Vec<_> = stays
-        .iter()
-        .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
-        .collect();
+    let truth: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
     // The same transfers, said to be others' messages.
     let lies: Vec<_> = truth
         .iter()
@@ -153,8 +163,9 @@ fn the_truth_scores_and_does_not_help() {
         .collect();
     let scenario = fixed_receivers();
     let nobody = Confessions::default();
-    let judge =
-        |deliveries| conclude(&Adversary::default(), &scenario, &network, &transfers, &nobody, deliveries);
+    let judge = |deliveries| {
+        conclude(&Adversary::default(), &scenario, &network, (&transfers, &nobody), deliveries, None)
+    };
     let (truly, falsely) = (judge(&truth[..]), judge(&lies[..]));
     assert_eq!(truly.there.entropy_bits.to_bits(), falsely.there.entropy_bits.to_bits());
     assert!(truly.there.first_guess > 0.25, "{truly:?}");
@@ -163,17 +174,45 @@ fn the_truth_scores_and_does_not_help() {
 }
 
 #[test]
+fn messages_are_found_by_link_and_time_where_contents_are_hidden() {
+    let stays = queue(400, 1.0, 2.0);
+    let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
+    let mut transfers = through_the_mix(&network, &stays);
+    let deliveries: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
+    let judge = |transfers: &[Transfer], deliveries: &[Delivery]| {
+        conclude(
+            &Adversary::default(),
+            &fixed_receivers(),
+            &network,
+            (transfers, &Confessions::default()),
+            deliveries,
+            None,
+        )
+    };
+    let open = judge(&transfers, &deliveries);
+    for transfer in &mut transfers {
+        transfer.fingerprint = None;
+    }
+    assert_eq!(judge(&transfers, &deliveries), open);
+    // A receiver that was told so before anything was complete was told by another way.
+    let mut early = deliveries;
+    for delivery in &mut early {
+        delivery.packet.at = Instant::default();
+    }
+    assert_eq!((judge(&transfers, &early).traced, open.traced), (0, 400));
+}
+
+#[test]
 fn a_sample_is_as_large_as_it_says() {
     let stays = queue(400, 1.0, 2.0);
     let network = funnel(400, Duration::from_secs(400), Duration::ZERO, Duration::from_secs(2));
     let transfers = through_the_mix(&network, &stays);
-    let deliveries: Vec<_> = stays
-        .iter()
-        .map(|(sender, _, leaves)| Delivery { receiver: 401, sender: *sender, fingerprint: *leaves })
-        .collect();
+    let deliveries: Vec<_> =
+        stays.iter().map(|(sender, _, leaves)| delivery((400, 401), *sender, *leaves)).collect();
     let sample = Adversary { sample: 10.try_into().expect("not zero"), ..Adversary::default() };
-    let judged =
-        conclude(&sample, &fixed_receivers(), &network, &transfers, &Confessions::default(), &deliveries);
+    let nobody = Confessions::default();
+    let judged = conclude(&sample, &fixed_receivers(), &network, (&transfers, &nobody), &deliveries, None);
     assert_eq!((judged.traced, judged.untraced), (40, 0));
 }
 

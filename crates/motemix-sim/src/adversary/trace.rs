@@ -10,6 +10,19 @@ use super::sniffer::Transfer;
 /// Chains that are less probable than this are not followed.
 const NEGLIGIBLE: f64 = 1e-6;
 
+/// A transfer with which a message may have begun.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Start {
+    pub transfer: u32,
+    /// Who made it.
+    pub sender: u16,
+    /// How probably it was this one, as far as the message by itself tells. In single precision:
+    /// there are hundreds for each message.
+    pub weight: f32,
+    /// How probably its sender began it, whatever it has to do with the message.
+    pub begun: f32,
+}
+
 /// All that was inferred of the transfers of a run.
 pub(crate) struct Traffic<'t> {
     network: &'t Network,
@@ -37,27 +50,47 @@ impl<'t> Traffic<'t> {
         self.network
     }
 
-    /// The numbers of all transfers.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> {
-        (0..).take(self.transfers.len())
+    /// All of them, in the order of their begins.
+    pub fn transfers(&self) -> &'t [Transfer] {
+        self.transfers
     }
 
-    /// To whom a transfer went.
-    pub fn receiver(&self, transfer: u32) -> Option<u16> {
-        self.transfers.get(transfer as usize).map(|transfer| transfer.to)
+    /// The transfer of this number.
+    pub fn transfer(&self, number: u32) -> Option<&'t Transfer> {
+        self.transfers.get(number as usize)
     }
 
-    /// How probably each node sent a message that this transfer brings to its receiver. The sum is
-    /// the probability that it brings one to its receiver at all.
-    pub fn senders(&self, transfer: u32) -> Vec<f64> {
-        let mut senders = vec![0.0; self.network.nodes.len()];
+    /// Where a message that this transfer brings to its receiver may have begun, in the order of
+    /// the transfers. The sum is the probability that it brings one to its receiver at all.
+    pub fn starts(&self, transfer: u32) -> Vec<Start> {
+        let mut starts: Vec<(u32, u16, f64)> = Vec::new();
         if let Some(last) = self.transfers.get(transfer as usize) {
-            self.back(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut senders);
+            self.back(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut starts);
         }
-        senders
+        // Several chains may lead to one transfer.
+        starts.sort_by_key(|(transfer, ..)| *transfer);
+        starts.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            first.2 += if same { later.2 } else { 0.0 };
+            same
+        });
+        let begun =
+            |at: u32| self.origins.get(at as usize).map_or(0.0, |of| of.begun[Purpose::Trip as usize]);
+        let single = |(transfer, sender, weight)| {
+            let begun = begun(transfer) as f32;
+            Start { transfer, sender, weight: weight as f32, begun }
+        };
+        starts.into_iter().map(single).collect()
     }
 
-    fn back(&self, number: u32, hop: usize, weight: f64, path: &mut Vec<u16>, senders: &mut [f64]) {
+    fn back(
+        &self,
+        number: u32,
+        hop: usize,
+        weight: f64,
+        path: &mut Vec<u16>,
+        starts: &mut Vec<(u32, u16, f64)>,
+    ) {
         let index = number as usize;
         let (Some(transfer), Some(origin)) = (self.transfers.get(index), self.origins.get(index)) else {
             return;
@@ -67,8 +100,9 @@ impl<'t> Traffic<'t> {
             return;
         }
         if hop == 1 {
-            if let Some(sender) = senders.get_mut(usize::from(transfer.from)) {
-                *sender += weight * origin.begun[Purpose::Trip as usize];
+            let weight = weight * origin.begun[Purpose::Trip as usize];
+            if weight > 0.0 {
+                starts.push((number, transfer.from, weight));
             }
             return;
         }
@@ -76,7 +110,7 @@ impl<'t> Traffic<'t> {
         for cause in &origin.causes {
             let weight = weight * cause.factor;
             if weight > NEGLIGIBLE {
-                self.back(cause.transfer, hop - 1, weight, path, senders);
+                self.back(cause.transfer, hop - 1, weight, path, starts);
             }
         }
         path.pop();

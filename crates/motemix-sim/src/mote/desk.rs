@@ -25,9 +25,8 @@ pub(crate) struct Tally {
     pub measured: u64,
     /// Readings that arrived here, and were checked and believed.
     pub believed: u64,
-    /// Senders of the messages that arrived, each once, and the fingerprints of the packets that
-    /// brought them.
-    pub arrived: Vec<(u16, u64)>,
+    /// Senders of the messages that arrived, each once, and the packets that brought them.
+    pub arrived: Vec<(u16, Intake)>,
     /// Epochs in which its node ran.
     pub epochs: u32,
     /// When its loops raised the alarm.
@@ -42,11 +41,20 @@ pub(crate) struct Tally {
     pub betrayed: [u64; 2],
 }
 
+/// A packet that the node took in.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Intake {
+    /// The neighbour's address as a number, as its link says it.
+    pub from: u64,
+    pub at: Instant,
+    pub fingerprint: u64,
+}
+
 /// A reading that nobody has checked.
 pub(super) struct Arrival {
     pub reading: Vec<u8>,
-    /// Fingerprint of the packet that brought it.
-    pub fingerprint: u64,
+    /// The packet that brought it.
+    pub packet: Intake,
 }
 
 #[derive(Default)]
@@ -58,8 +66,8 @@ pub(super) struct Desk {
     dead: Cell<bool>,
     received: Cell<bool>,
     epoch: Cell<Option<Epoch>>,
-    /// Fingerprint of the packet that was taken in last.
-    taken_in: Cell<u64>,
+    /// The packet that was taken in last.
+    taken_in: Cell<Intake>,
     news: RefCell<Option<Vec<News>>>,
     /// What the console has written of its line.
     line: RefCell<String>,
@@ -120,8 +128,13 @@ impl Desk {
         }
     }
 
-    /// Fingerprint of the packet that was taken in last.
-    pub fn taken_in(&self) -> u64 {
+    /// The link has a packet of this neighbour for the node.
+    pub fn takes_in(&self, from: u64, packet: &[u8]) {
+        self.taken_in.set(Intake { from, at: self.now(), fingerprint: fingerprint(packet) });
+    }
+
+    /// The packet that was taken in last.
+    pub fn taken_in(&self) -> Intake {
         self.taken_in.get()
     }
 
@@ -160,11 +173,11 @@ impl Desk {
 
     /// A message arrived, for the first time.
     fn arrived(&self, data: &[u8]) {
-        let fingerprint = self.taken_in.get();
+        let packet = self.taken_in.get();
         if let Some(readings) = &mut *self.readings.borrow_mut() {
-            readings.push(Arrival { reading: data.to_vec(), fingerprint });
+            readings.push(Arrival { reading: data.to_vec(), packet });
         } else if let Some(sender) = data.first_chunk::<NAMED>() {
-            self.tally.borrow_mut().arrived.push((u16::from_be_bytes(*sender), fingerprint));
+            self.tally.borrow_mut().arrived.push((u16::from_be_bytes(*sender), packet));
         }
     }
 
@@ -174,12 +187,12 @@ impl Desk {
     }
 
     /// A reading was checked.
-    pub fn checked(&self, sender: Result<u16, &'static str>, fingerprint: u64) {
+    pub fn checked(&self, sender: Result<u16, &'static str>, packet: Intake) {
         let tally = &mut *self.tally.borrow_mut();
         match sender {
             Ok(sender) => {
                 tally.believed += 1;
-                tally.arrived.push((sender, fingerprint));
+                tally.arrived.push((sender, packet));
             }
             Err(why) => tally.meter.drop(format!("reading: {why}"), 1),
         }
@@ -213,7 +226,6 @@ impl Console for Ear<'_> {
     fn notice(&mut self, heard: Heard<'_>) {
         let desk = self.0;
         let news = match heard {
-            Heard::Datagram(datagram) => return desk.taken_in.set(fingerprint(datagram)),
             Heard::Dropped(reason) => News::Dropped { reason: reason.name() },
             Heard::Left { to, accepted } => {
                 if !accepted {

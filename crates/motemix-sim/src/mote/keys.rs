@@ -1,4 +1,5 @@
-//! Keys of links, for whoever looks on: with them a capture of the run can be read.
+//! What a link does, for whoever looks on: keys, with which a capture of the run can be read, and
+//! the packets that it has brought.
 
 use crate::mote::desk::Desk;
 use crate::mote::spy::Spy;
@@ -13,7 +14,7 @@ use motemix_mote::{Link, OnAir, Received};
 use rand_core::CryptoRng;
 use std::net::SocketAddrV6;
 
-/// A mote's link, whose keys are told, and at which a spy may sit.
+/// A mote's link, whose keys and packets are told, and at which a spy may sit.
 pub(super) struct Watched<'a, 's, T, C: Curve> {
     pub link: OnAir<'a, 's, T, C>,
     pub me: ExtendedAddress,
@@ -36,7 +37,9 @@ impl<T: Transceiver, C: Curve> Link for Watched<'_, '_, T, C> {
     }
 
     fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
-        self.link.receive(out)
+        let received = self.link.receive(out)?;
+        self.desk.takes_in(received.from, out.get(..received.len).unwrap_or_default());
+        Some(received)
     }
 
     fn can_send(&self) -> bool {

@@ -1,9 +1,9 @@
 //! What the observer makes of a run, and what the attack on it came to.
 
 use super::Cast;
-use crate::adversary::{self, Anonymity, Confessions, Delivery, Transfer, partners};
+use crate::adversary::{self, Anonymity, Confessions, Delivery, Findings, TakenIn, Transfer, partners};
 use crate::attack::{Absences, Attacked, Jammer, Plan};
-use crate::mote::Mote;
+use crate::mote::{Intake, Mote};
 use crate::scenario::{AttackKind, Receivers};
 use crate::world::World;
 use motemix_air::Instant;
@@ -13,15 +13,26 @@ use std::time::Duration;
 /// Windows of counting where an attack has none of its own.
 const WINDOW: Duration = Duration::from_secs(60);
 
+/// What the observer heard, and who tells it what.
+pub(super) struct Heard<'f> {
+    pub transfers: Vec<Transfer>,
+    /// Motes that work for it.
+    pub corrupt: BTreeSet<u16>,
+    /// Stations by their addresses as links say them.
+    pub by_number: BTreeMap<u64, u16>,
+    /// Where its findings are kept, if somebody wants them.
+    pub findings: Option<&'f mut Findings>,
+}
+
 /// The observer's conclusions, and the attack's outcome if there is an attack or churn.
 pub(super) fn conclude(
     cast: &Cast<'_>,
     world: &World<Mote<'_>>,
-    mut transfers: Vec<Transfer>,
-    corrupt: BTreeSet<u16>,
+    heard: Heard<'_>,
     plan: Option<&Plan>,
 ) -> (Option<Anonymity>, Option<Attacked>) {
     let scenario = cast.scenario;
+    let Heard { mut transfers, corrupt, by_number, mut findings } = heard;
     if let Some(jammer) = &world.jammer {
         for transfer in &mut transfers {
             if jammer.broke(transfer.from, transfer.to, transfer.begin, transfer.end) {
@@ -34,23 +45,20 @@ pub(super) fn conclude(
     let mut deliveries = Vec::new();
     for (mote, tally) in (0..).zip(&tallies) {
         confessions.add(mote, tally.passed.iter().copied());
-        let named = tally.arrived.iter();
-        deliveries.extend(named.map(|&(sender, fingerprint)| Delivery {
-            receiver: mote,
-            sender,
-            fingerprint,
+        deliveries.extend(tally.arrived.iter().filter_map(|&(sender, Intake { from, at, fingerprint })| {
+            let from = *by_number.get(&from)?;
+            Some(Delivery { receiver: mote, sender, packet: TakenIn { from, at, fingerprint } })
         }));
     }
     // Whoever works for the observer hides nothing from it.
     deliveries.retain(|delivery| !confessions.is_corrupt(delivery.sender));
     let network = adversary::network(scenario, &cast.members);
-    let conclude = |deliveries: &[Delivery]| {
-        scenario
-            .adversary
-            .as_ref()
-            .map(|asked| adversary::conclude(asked, scenario, &network, &transfers, &confessions, deliveries))
+    let conclude = |deliveries: &[Delivery], findings: Option<&mut Findings>| {
+        let asked = scenario.adversary.as_ref()?;
+        let heard = (&transfers[..], &confessions);
+        Some(adversary::conclude(asked, scenario, &network, heard, deliveries, findings))
     };
-    let anonymity = conclude(&deliveries);
+    let anonymity = conclude(&deliveries, findings.take());
     if plan.is_none() && scenario.churn.is_none() {
         return (anonymity, None);
     }
@@ -75,7 +83,7 @@ pub(super) fn conclude(
                 .collect();
             attacked.messages_of_targets = of_target.len() as u64;
             if !of_target.is_empty() {
-                let found = conclude(&of_target);
+                let found = conclude(&of_target, None);
                 attacked.first_guess_of_targets =
                     found.map(|found| found.there.first_guess.max(found.round_trip.first_guess));
             }
@@ -136,13 +144,7 @@ impl<'c> Seen<'c> {
             plan.and_then(|plan| plan.attack.until).map_or(cast.ends, |until| Instant::default() + until.0);
         let window = plan.and_then(|plan| plan.attack.window).map_or(WINDOW, |window| window.0);
         let windows = ((until - begin).as_micros() / window.as_micros().max(1)) as usize;
-        let arrived: BTreeMap<(u16, u64), Instant> = transfers
-            .iter()
-            .filter_map(|transfer| Some(((transfer.to, transfer.fingerprint), transfer.end?)))
-            .collect();
-        let when = |delivery: &Delivery| arrived.get(&(delivery.receiver, delivery.fingerprint)).copied();
-        let deliveries: Vec<_> =
-            deliveries.iter().filter_map(|delivery| Some((when(delivery)?, *delivery))).collect();
+        let deliveries: Vec<_> = deliveries.iter().map(|delivery| (delivery.packet.at, *delivery)).collect();
         let nothing = vec![vec![0.0; windows]; cast.members.len()];
         let mut seen = Self {
             cast,

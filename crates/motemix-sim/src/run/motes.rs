@@ -1,7 +1,8 @@
 //! A run of the shipping code.
 
-use super::{Cast, Impossible, attacked, channel};
-use crate::adversary::Sniffer;
+use super::attacked::{self, Heard};
+use super::{Cast, Impossible, channel};
+use crate::adversary::{Cut, Sniffer};
 use crate::attack::{self, Absences, Jammer, Plan};
 use crate::authority::{Authority, BEGIN, FIRST, Listed, name};
 use crate::board::Traits;
@@ -17,11 +18,12 @@ use crate::scenario::{Content, Group, Scenario, fits};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_directory::Epoch;
+use motemix_link::serial::ExtendedAddress;
 use motemix_mote::Refusal;
 use motemix_node::Window;
 use motemix_sphinx::{NodeId, Profile};
 use motemix_toml::Fault;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -162,12 +164,29 @@ pub(super) fn run<P: Profile + 'static>(
         joined.map_err(|error| Impossible::Network(error.to_string()))?;
     }
     world.jammer = plan.as_ref().and_then(|plan| Jammer::of(plan, scenario));
-    let mut sniffer = scenario.adversary.as_ref().map(|_| Sniffer::new(stations.into_iter().collect()));
+    let by_number: BTreeMap<u64, u16> =
+        stations.iter().map(|(address, id)| (interface(*address), *id)).collect();
+    let cut = Cut { packet: P::GEOMETRY.packet_len(), recovery: settings.link.recovery };
+    let listens = scenario.adversary.as_ref();
+    let mut sniffer = listens.map(|_| Sniffer::new(stations.into_iter().collect(), cut));
     let mut watch = sniffer.as_mut().map(|sniffer| sniffer as &mut dyn Watch);
     if world.run(cast.stop, &mut watch, observers).is_break() {
         return Err(Impossible::Stopped);
     }
-    let transfers = sniffer.map(Sniffer::into_transfers).unwrap_or_default();
-    let (anonymity, attacked) = attacked::conclude(&cast, &world, transfers, corrupt, plan.as_deref());
+    let heard = Heard {
+        transfers: sniffer.map(Sniffer::into_transfers).unwrap_or_default(),
+        corrupt,
+        by_number,
+        findings: observers.findings.as_deref_mut(),
+    };
+    let (anonymity, attacked) = attacked::conclude(&cast, &world, heard, plan.as_deref());
     Ok(Outcome { attacked, ..cast.outcome(&world, Share::of_mote, anonymity) })
+}
+
+/// A station's address as its neighbours' links say it: its interface identifier (RFC 4291,
+/// appendix A), as a number.
+fn interface(ExtendedAddress(mut address): ExtendedAddress) -> u64 {
+    const UNIVERSAL: u64 = 0x02 << 56;
+    address.reverse();
+    u64::from_be_bytes(address) ^ UNIVERSAL
 }

@@ -11,6 +11,9 @@ use std::num::NonZeroU32;
 pub struct Adversary {
     /// One in so many messages is traced; 1 for all.
     pub sample: NonZeroU32,
+    /// Sweeps over all messages of a Markov chain over who began which message; 0 for none. It says
+    /// how much is missed by weighing messages one after the other, and takes long.
+    pub matching_sweeps: u32,
     /// Motes that work for the observer.
     #[serde(skip_serializing_if = "is_nobody")]
     pub corrupt: Corrupt,
@@ -18,7 +21,7 @@ pub struct Adversary {
 
 impl Default for Adversary {
     fn default() -> Self {
-        Self { sample: NonZeroU32::MIN, corrupt: Corrupt::default() }
+        Self { sample: NonZeroU32::MIN, matching_sweeps: 0, corrupt: Corrupt::default() }
     }
 }
 

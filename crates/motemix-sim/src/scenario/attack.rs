@@ -102,6 +102,11 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         }
         _ => {}
     }
+    // What a corrupt mote passes on is told apart by contents, which nobody sees on such links.
+    if scenario.motes.link.protected && corrupt.is_some_and(|corrupt| *corrupt != Corrupt::default()) {
+        let problem = "names motes, and what they tell of protected links is not followed";
+        return Err(Fault::new("adversary.corrupt", problem, "leave motes.link.protected out"));
+    }
     if let Some(churn) = &scenario.churn {
         for (field, time) in [("churn.there", churn.there), ("churn.away", churn.away)] {
             if time.0.is_zero() {

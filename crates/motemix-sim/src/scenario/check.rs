@@ -97,7 +97,7 @@ fn readings(scenario: &Scenario) -> Checked {
         let problem = "is \"random\", and readings go to one receiver";
         return Err(Fault::new("load.receivers", problem, remedy));
     }
-    if load.spread != Spread::Fixed || load.payload.is_some() {
+    if load.spread != Spread::default() || load.payload.is_some() {
         let field = if load.payload.is_some() { "load.payload" } else { "load.spread" };
         return Err(Fault::new(field, "is the mote's own choice for readings", "leave it out"));
     }

@@ -86,7 +86,7 @@ impl Default for Load {
         Self {
             content: Content::Messages,
             interval: Time::seconds(16),
-            spread: Spread::Fixed,
+            spread: Spread::default(),
             receivers: Receivers::Random,
             payload: None,
         }
@@ -106,14 +106,15 @@ pub enum Content {
 
 /// How the times between messages are spread about their mean. Each node begins at a random moment
 /// of its first interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// Always the mean.
+    /// Always the mean: a signature, which an observer learns.
     Fixed,
     /// Between none and twice the mean.
     Uniform,
-    /// A Poisson process.
+    /// A Poisson process, as motes send their readings.
+    #[default]
     Exponential,
 }
 

@@ -12,6 +12,7 @@ pub enum LoopixMeasure {
     MixThroughput(LoopixMixThroughput),
     Latency(LoopixLatency),
     Pull(LoopixPull),
+    Mixing(LoopixMixing),
     Energy(LoopixEnergy),
 }
 
@@ -112,6 +113,27 @@ pub struct LoopixPull {
     /// it asks for.
     #[arg(long, value_name = "RATE,…", value_delimiter = ',', value_parser = rate)]
     pub rates: Vec<f64>,
+}
+
+/// Computes what running mixes hide, from when packets come to them and leave them.
+///
+/// This program sends packets with exponential delays through mix processes: through one mix, and
+/// through three layers of two. It is on every link, notes when each packet passes, and computes
+/// from that alone what an observer of the links does not know. Beside it stand the closed form and
+/// the simulation of `motemix-lab loopix anonymity`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix-lab loopix measure mixing --delay 1s --seconds 10min")]
+pub struct LoopixMixing {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// The mean delay of a mix.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
+    pub delay: Duration,
+    /// Seed of the simulation, and of delays and routes.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// Loads a running mix with valid packets at a rate, and counts what it forwards.

@@ -7,9 +7,9 @@ mod vectors;
 
 pub use measure::{
     LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput,
-    LoopixPull,
+    LoopixMixing, LoopixPull,
 };
-pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixEnergy, LoopixPolicies};
+pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixDesigns, LoopixEnergy, LoopixPolicies};
 pub use vectors::LoopixVectors;
 
 use clap::Subcommand;
@@ -24,5 +24,6 @@ pub enum Loopix {
     Cost(LoopixCost),
     Anonymity(LoopixAnonymity),
     Policies(LoopixPolicies),
+    Designs(LoopixDesigns),
     Vectors(LoopixVectors),
 }

@@ -2,6 +2,7 @@
 
 use super::amount;
 use clap::Args;
+use motemix::cli::LoopixProfile;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,19 +10,20 @@ use std::time::Duration;
 /// Picks rates and delays within a budget and a latency, and prints what they buy and what they
 /// cost.
 ///
-/// The budget is data in both directions with everything that the client sends and pulls. The
-/// latency is the mean from one application to the other. If both cannot be met, the command prints
-/// how much more data, time or users, or how much shorter packets, would each be enough; the exit
-/// status is then 1. docs/loopix-study.md has the formulas.
+/// The budget is data in both directions: everything that the client sends and pulls, with its
+/// headers. The latency is the mean from one application to the other, if users say as much as
+/// --messages. If both cannot be met, one line says how much more data, time or users, how much
+/// shorter packets, or how many fewer messages, would each be enough; the exit status is then 1.
+/// docs/loopix-study.md has the formulas.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix-lab loopix advise --budget 1GiB/month --latency 60s
-  motemix-lab loopix advise --budget 10GiB/month --latency 10s --users 1000
+  motemix-lab loopix advise --budget 10GiB/month --latency 20s --profile hardened
   motemix-lab loopix advise --budget 1GiB/month --latency 10s \\
       || echo 'not like this'
   motemix-lab loopix advise --budget 500MB/day --latency 5s \\
-      --packet-length 1024 --json | jq .plan")]
+      --messages 60/hour --users 1000 --json | jq .plan")]
 pub struct LoopixAdvise {
     /// Data that may be used, such as 1GiB/month or 500MB/day. A month has 30 days.
     #[arg(long, value_name = "DATA/TIME", value_parser = amount::rate)]
@@ -29,20 +31,34 @@ pub struct LoopixAdvise {
     /// Mean time from the application of the sender to that of the receiver.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub latency: Duration,
+    /// Messages of each user, such as 12/hour; by default, a message for each tenth packet of the
+    /// payload stream.
+    #[arg(long, value_name = "NUMBER/TIME", value_parser = amount::often)]
+    pub messages: Option<f64>,
+    /// Which Loopix the nodes speak.
+    #[arg(long, value_enum, default_value_t = LoopixProfile::Ucl2017)]
+    pub profile: LoopixProfile,
     /// Users who are present at a time and send at the same rate.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     pub users: u32,
-    /// Bytes of a packet, without the headers of IP and UDP.
-    #[arg(long, value_name = "BYTES", default_value_t = 2079, value_parser = clap::value_parser!(u32).range(64..=65_000))]
-    pub packet_length: u32,
+    /// Bytes of a packet, without the headers of IP and UDP; by default those of the profile, 2079
+    /// or 1222. Those of the hardened profile have no other length.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_000))]
+    pub packet_length: Option<u32>,
+    /// Mean time on one link; six are between two users.
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = humantime::parse_duration)]
+    pub link: Duration,
+    /// The share of packets that are lost on the way to a mailbox.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = amount::part)]
+    pub loss: f64,
     /// Mixes in each of the three layers.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub mixes: u32,
     /// The least λ/μ of a mix: packets that it holds on average.
     #[arg(long, value_name = "NUMBER", default_value_t = 2.0, value_parser = amount::not_negative)]
     pub pool: f64,
-    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that nobody
-    /// depends on others.
+    /// The least λ/μ of one client's own packets. The dissertation asks for 2, so that each user
+    /// may be the sender of any packet.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = amount::not_negative)]
     pub own: f64,
     /// The share of mixes that work for the observer.
@@ -70,7 +86,7 @@ Examples:
 pub struct LoopixCost {
     /// Packets a second, sent and pulled together; those of the table by default. May be given
     /// several times.
-    #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::positive)]
+    #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::packets)]
     pub rates: Vec<f64>,
     /// Bytes of a packet.
     #[arg(long, value_name = "BYTES", default_value_t = 2079, value_parser = clap::value_parser!(u32).range(1..))]
@@ -105,7 +121,7 @@ Examples:
 pub struct LoopixEnergy {
     /// Packets a second of the three streams together; a row of figure 4.1's rates by default. May
     /// be given several times.
-    #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::not_negative)]
+    #[arg(long = "rate", value_name = "NUMBER", value_parser = amount::packets_or_none)]
     pub rates: Vec<f64>,
     /// How long each client is simulated; the figures for a day follow from it.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = humantime::parse_duration)]
@@ -143,7 +159,9 @@ pub struct LoopixEnergy {
 /// linked through layers of them.
 ///
 /// The entropy of one mix stands in closed form beside a simulation. For layers, an observer of all
-/// links follows probability through the network, mix by mix; some mixes may tell it everything.
+/// links follows probability through the network, mix by mix; some mixes and providers may tell it
+/// everything. For each network: entropy and min-entropy, how often the best guess at the sender is
+/// right, δ(ε), and how many messages it takes until the sender is known.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -163,7 +181,8 @@ pub struct LoopixAnonymity {
     /// Seed of all random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Draws into this folder: entropy.svg, layers.svg, corrupt.svg, candidates.svg.
+    /// Draws into this folder: entropy.svg, layers.svg, corrupt.svg, providers.svg,
+    /// candidates.svg.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
     /// Writes into this folder: entropy.csv and linkability.csv.
@@ -185,7 +204,7 @@ Examples:
   motemix-lab loopix policies
   motemix-lab loopix policies --delay 5s --sessions 20 --session 2min
   motemix-lab loopix policies --json \\
-      | jq '.foreground[] | {policy, packets_until_known}'")]
+      | jq '.foreground[] | {policy, known_half}'")]
 pub struct LoopixPolicies {
     /// The mean delay of a mix: 1/μ.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = humantime::parse_duration)]
@@ -218,6 +237,47 @@ pub struct LoopixPolicies {
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Prints JSON: one object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Compares designs of anonymous networks that send as many packets and take as long: Poisson
+/// mixes, threshold mixes, timed pool mixes, rounds with noise.
+///
+/// Three layers of mixes, or three servers. All clients send alike. An observer of all links sees
+/// where a message ends and looks for its sender.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab loopix designs
+  motemix-lab loopix designs --latency 6s --latency 1min --rate 0.5
+  motemix-lab loopix designs --svg docs/loopix --csv docs/loopix")]
+pub struct LoopixDesigns {
+    /// Mean time on the way; 3, 6, 12 and 24 s by default. May be given several times.
+    #[arg(long = "latency", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub latencies: Vec<Duration>,
+    /// Packets that each client sends in a second.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, value_parser = amount::packets)]
+    pub rate: f64,
+    /// Users who send at the same rate.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub users: u32,
+    /// Mixes in each layer.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub mixes: u32,
+    /// Packets that are followed, for each figure.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(24..=1_000_000))]
+    pub trials: u32,
+    /// Seed of all random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Draws messages until a sender is known into this folder: designs.svg.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Writes into this folder: designs.csv.
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Prints JSON: an object for each design and latency.
     #[arg(long)]
     pub json: bool,
 }

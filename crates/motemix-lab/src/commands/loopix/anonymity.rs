@@ -6,9 +6,10 @@ use crate::cli::LoopixAnonymity as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
+use motemix_lab::loopix::study::anonymity::measures::Linkability;
 use motemix_lab::loopix::study::anonymity::mix::{self, Hidden};
-use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
-use motemix_lab::loopix::study::anonymity::{entropy, entropy_of_large};
+use motemix_lab::loopix::study::anonymity::network::{Network, Providers};
+use motemix_lab::loopix::study::anonymity::{entropy, entropy_of_large, entropy_of_layers};
 use motemix_lab::loopix::study::estimate::Estimate;
 use serde::Serialize;
 use std::path::Path;
@@ -23,8 +24,13 @@ const LAYERS: u32 = 3;
 const POOL: f64 = 4.0;
 const MOST_LAYERS: u32 = 5;
 const CORRUPT: [f64; 7] = [0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
+/// Providers, where some may be corrupt.
+const PROVIDERS: u32 = 4;
+const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// λ/μ of the packets of one user alone.
 const OWN: [f64; 7] = [0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0];
+/// Users of all trials of a network: what an observer believes of each is kept.
+const MOST_BELIEFS: u64 = 1_000_000_000;
 /// Packets that leave a mix in a run.
 const DEPARTURES: u32 = 400;
 
@@ -49,17 +55,33 @@ struct Layered {
     width: u32,
     pool: f64,
     corrupt: f64,
+    /// Providers that delay; none if the observer sees which user gets which packet.
+    providers: u32,
+    corrupt_providers: f64,
     users: u32,
     own: f64,
+    /// For many packets, in closed form; of honest mixes.
+    closed_bits: Option<f64>,
     packet_bits: f64,
     packet_half: f64,
+    packet_min_bits: f64,
     user_bits: f64,
+    user_half: f64,
     surprise_bits: f64,
-    guess: f64,
-    guess_half: f64,
-    epsilon: f64,
-    certain: f64,
-    certain_half: f64,
+    sender_bits: f64,
+    sender_min_bits: f64,
+    best_guess: f64,
+    best_guess_of_two: f64,
+    best_guess_half: f64,
+    delta_0: f64,
+    delta_0_half: f64,
+    delta_1: f64,
+    delta_2: f64,
+    /// Messages to one receiver until half and 95 % of senders are known; nothing if more than the
+    /// bound.
+    known_half: Option<u32>,
+    known_most: Option<u32>,
+    known_bound: u32,
 }
 
 #[derive(Serialize)]
@@ -69,6 +91,12 @@ struct Report {
 }
 
 pub fn anonymity(args: &Args) -> Result<(), Failure> {
+    if u64::from(args.users) * u64::from(args.trials) > MOST_BELIEFS {
+        return Err(Failure::broken(format!(
+            "{} users in each of {} trials are more than {MOST_BELIEFS} together; fewer --users or fewer --trials",
+            args.users, args.trials
+        )));
+    }
     let tasks = tasks(args);
     let mut progress = Progress::new((POOLS.len() + tasks.len()) as u64);
     let mut done = 0;
@@ -100,12 +128,16 @@ pub fn anonymity(args: &Args) -> Result<(), Failure> {
 
 /// What varies, and the networks.
 fn tasks(args: &Args) -> Vec<(&'static str, Network)> {
-    let usual = Network { layers: LAYERS, width: args.mixes, pool: POOL, corrupt: 0.0, users: args.users };
+    let usual = Network::honest(LAYERS, args.mixes, POOL, args.users);
     let mut tasks = Vec::new();
     for layers in 1..=MOST_LAYERS {
         tasks.extend(LAYERED.map(|pool| ("pool", Network { layers, pool, ..usual })));
     }
     tasks.extend(CORRUPT.map(|corrupt| ("corrupt", Network { corrupt, ..usual })));
+    let providers = |corrupt| Some(Providers { count: PROVIDERS, corrupt });
+    tasks.extend(SHARES.map(|share| ("providers", Network { providers: providers(share), ..usual })));
+    let both = |share| Network { corrupt: share, providers: providers(share), ..usual };
+    tasks.extend(SHARES.map(|share| ("providers and mixes", both(share))));
     // As many users as give each its λ/μ while the mixes stay as full.
     tasks.extend(OWN.map(|own| {
         let users = POOL * f64::from(args.mixes) / own;
@@ -131,26 +163,44 @@ impl Mix {
 
 impl Layered {
     fn new(varies: &'static str, network: &Network, found: &Linkability) -> Self {
-        let Network { layers, width, pool, corrupt, users } = *network;
+        let Network { layers, width, pool, corrupt, users, providers, .. } = *network;
+        let is_closed = corrupt <= 0.0 && providers.is_none();
         Self {
             varies,
             layers,
             width,
             pool,
             corrupt,
+            providers: providers.map_or(0, |providers| providers.count),
+            corrupt_providers: providers.map_or(0.0, |providers| providers.corrupt),
             users,
             own: pool * f64::from(width) / f64::from(users),
+            closed_bits: is_closed.then(|| entropy_of_layers(pool, width, layers)),
             packet_bits: found.packet_bits.mean,
             packet_half: found.packet_bits.half,
+            packet_min_bits: found.packet_min_bits.mean,
             user_bits: found.user_bits.mean,
+            user_half: found.user_bits.half,
             surprise_bits: found.surprise.mean,
-            guess: found.guess.mean,
-            guess_half: found.guess.half,
-            epsilon: found.epsilon.mean,
-            certain: found.certain.mean,
-            certain_half: found.certain.half,
+            sender_bits: found.sender_bits.mean,
+            sender_min_bits: found.sender_min_bits.mean,
+            best_guess: found.best_guess.mean,
+            best_guess_of_two: found.best_guess_of_two.mean,
+            best_guess_half: found.best_guess_of_two.half,
+            delta_0: found.delta[0].mean,
+            delta_0_half: found.delta[0].half,
+            delta_1: found.delta[1].mean,
+            delta_2: found.delta[2].mean,
+            known_half: found.known.half,
+            known_most: found.known.most,
+            known_bound: found.known.bound,
         }
     }
+}
+
+/// Messages until a sender is known, as people read it.
+pub(super) fn messages(known: Option<u32>, bound: u32) -> String {
+    known.map_or_else(|| format!("> {bound}"), |messages| messages.to_string())
 }
 
 fn print(report: &Report) -> Result<()> {
@@ -167,35 +217,40 @@ fn print(report: &Report) -> Result<()> {
         ]);
     }
     table.print()?;
+    let width = report.linkability.first().map_or(0, |row| row.width);
     let title = format!(
-        "\nLayers: bits to know which packet leaves the last layer, and whether it was S₀ or S₁ who sent one ({} mixes a layer)\n",
-        report.linkability.first().map_or(0, |row| row.width)
+        "\nLayers of {width} mixes: bits to know which packet is the target, who gets it and who sent it; how often the best guess at its sender is right, of two users and of all; δ(ε); messages until half and 95 % of senders are known\n",
     );
     report::print(title.as_bytes())?;
     let mut table = Table::new([
-        "layers",
-        "λ/μ",
-        "corrupt",
-        "users",
-        "own λ/μ",
-        "packets, bits",
-        "users, bits",
-        "guess S₀",
-        "certain δ",
-        "E ε",
+        "layers", "λ/μ", "corrupt", "users", "own", "packet", "min", "gets it", "sent it", "min", "of 2",
+        "of all", "δ(0)", "δ(1)", "δ(2)", "half", "95 %",
     ]);
     for row in &report.linkability {
+        let corrupt = match row.providers {
+            0 => row.corrupt.to_string(),
+            _ => format!("{} + {} providers", row.corrupt, row.corrupt_providers),
+        };
+        let bits = |bits: f64| format!("{bits:.2}");
+        let share = |share: f64| format!("{share:.3}");
         table.row([
             row.layers.to_string(),
             row.pool.to_string(),
-            row.corrupt.to_string(),
+            corrupt,
             row.users.to_string(),
-            format!("{:.3}", row.own),
-            format!("{:.2} ± {:.2}", row.packet_bits, row.packet_half),
-            format!("{:.2}", row.user_bits),
-            format!("{:.3} ± {:.3}", row.guess, row.guess_half),
-            format!("{:.3}", row.certain),
-            if row.epsilon > 0.0 { format!("{:.2}", row.epsilon) } else { "-".into() },
+            share(row.own),
+            within(row.packet_bits, row.packet_half),
+            bits(row.packet_min_bits),
+            bits(row.user_bits),
+            bits(row.sender_bits),
+            bits(row.sender_min_bits),
+            within(row.best_guess_of_two, row.best_guess_half),
+            share(row.best_guess),
+            share(row.delta_0),
+            share(row.delta_1),
+            share(row.delta_2),
+            messages(row.known_half, row.known_bound),
+            messages(row.known_most, row.known_bound),
         ]);
     }
     table.print()
@@ -231,15 +286,32 @@ fn draw(report: &Report, dir: &Path) -> Result<()> {
     let title = "Three layers, λ/μ = 4, when mixes work for the observer";
     let chart = lines(title, "share of corrupt mixes", "bits", corrupt.into());
     chart::write(&dir.join("corrupt.svg"), chart.draw())?;
-    let candidates = [
-        one(
-            "the observer says S₀ and not S₁",
-            0,
-            rows("own").map(|row| (row.own, row.guess, row.guess_half)),
-        ),
-        one("it is certain", 1, rows("own").map(|row| (row.own, row.certain, row.certain_half))),
+    let bits = |of: fn(&Layered) -> f64, varies| {
+        rows(varies).map(move |row| (row.corrupt_providers, of(row), 0.0)).collect::<Vec<_>>().into_iter()
+    };
+    let providers = [
+        one("bits to know the user who gets it", 2, bits(|row| row.user_bits, "providers")),
+        one("bits to know the sender", 0, bits(|row| row.sender_bits, "providers")),
+        Series {
+            style: Style::Hollow,
+            ..one("who gets it; mixes too", 2, bits(|row| row.user_bits, "providers and mixes"))
+        },
+        Series {
+            style: Style::Hollow,
+            ..one("the sender; mixes too", 0, bits(|row| row.sender_bits, "providers and mixes"))
+        },
     ];
-    let title = "S₀ sent it: three layers, λ/μ = 4, users who send rarely or often";
+    let title = "Three layers, λ/μ = 4, when providers work for the observer";
+    let chart = lines(title, "share of corrupt providers", "bits", providers.into());
+    chart::write(&dir.join("providers.svg"), chart.draw())?;
+    let guess = rows("own").map(|row| (row.own, row.best_guess_of_two, row.best_guess_half));
+    let candidates = [
+        one("best guess, S₀ or S₁, is right", 0, guess),
+        one("δ(0)", 1, rows("own").map(|row| (row.own, row.delta_0, row.delta_0_half))),
+        one("δ(1)", 2, rows("own").map(|row| (row.own, row.delta_1, 0.0))),
+        one("δ(2)", 3, rows("own").map(|row| (row.own, row.delta_2, 0.0))),
+    ];
+    let title = "Who sent it? Three layers, λ/μ = 4, users who send rarely or often";
     let chart = lines(title, "λ/μ of the packets of one user", "probability", candidates.into());
     chart::write(&dir.join("candidates.svg"), Lines { log_x: true, ..chart }.draw())
 }

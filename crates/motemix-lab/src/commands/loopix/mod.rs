@@ -3,11 +3,12 @@
 mod advise;
 mod anonymity;
 mod cost;
+mod designs;
 mod energy;
 mod load;
 mod measure;
 mod policies;
-mod rows;
+pub mod rows;
 mod vectors;
 
 use crate::cli::Loopix;
@@ -21,6 +22,7 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Cost(args) => cost::cost(args),
         Loopix::Anonymity(args) => anonymity::anonymity(args),
         Loopix::Policies(args) => policies::policies(args),
+        Loopix::Designs(args) => designs::designs(args),
         Loopix::Vectors(args) => vectors::vectors(args),
     }
 }

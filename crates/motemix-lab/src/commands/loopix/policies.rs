@@ -1,13 +1,15 @@
 //! `motemix-lab loopix policies`.
 
-use super::rows::{Day, brief, linkability, mib, write_csv};
+use super::anonymity::messages;
+use super::rows::{Day, brief, mib, targets, write_csv};
 use crate::chart::{self, Lines, Point, Series, Style};
 use crate::cli::LoopixPolicies as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
 use motemix_lab::loopix::study::anonymity::entropy;
-use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::anonymity::measures::{Known, Linkability};
+use motemix_lab::loopix::study::anonymity::network::{Network, Trial};
 use motemix_lab::loopix::study::cost::STRONG;
 use motemix_lab::loopix::study::energy::traffic::{Client, Pull};
 use motemix_lab::loopix::study::policy::{Adaptive, Foreground, expected_until_known};
@@ -27,7 +29,6 @@ const FAKE: f64 = 0.5;
 /// Between two packets for one receiver that an observer puts together.
 const APART: Duration = Duration::from_secs(6 * 3600);
 const MOST_PACKETS: u32 = 1000;
-const ATTACKS: u32 = 40;
 
 /// Constant or adaptive cover with so many users.
 #[derive(Serialize)]
@@ -45,8 +46,15 @@ struct Cover {
     pool_despite_fakes: f64,
     mix_bits: f64,
     packet_bits: f64,
-    guess: f64,
-    certain: f64,
+    sender_min_bits: f64,
+    best_guess_of_two: f64,
+    best_guess: f64,
+    delta_0: f64,
+    delta_1: f64,
+    delta_2: f64,
+    known_half: Option<u32>,
+    known_most: Option<u32>,
+    known_bound: u32,
 }
 
 /// A client always or in the foreground.
@@ -62,13 +70,20 @@ struct Presence {
     pool: f64,
     mix_bits: f64,
     packet_bits: f64,
+    sender_min_bits: f64,
     /// Whoever is absent did not send it.
-    guess: f64,
-    certain: f64,
-    /// Packets for one receiver until the sender is known from who was present; none if never.
-    packets_until_known: Option<f64>,
-    /// The same if presences were independent, in closed form.
-    packets_if_independent: Option<f64>,
+    best_guess_of_two: f64,
+    best_guess: f64,
+    delta_0: f64,
+    delta_1: f64,
+    delta_2: f64,
+    /// Messages to one receiver until half and 95 % of senders are known; nothing if more than the
+    /// bound.
+    known_half: Option<u32>,
+    known_most: Option<u32>,
+    known_bound: u32,
+    /// From who was present alone, if presences were independent: the mean, in closed form.
+    known_by_presence: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -78,14 +93,7 @@ struct Report {
 }
 
 pub fn policies(args: &Args) -> Result<(), Failure> {
-    if args.delay.is_zero() || args.session.is_zero() || args.background_pull.is_zero() {
-        return Err(Failure::broken("--delay, --session and --background-pull are more than nothing"));
-    }
-    if args.sessions * args.session.as_secs_f64() >= 86_400.0 {
-        return Err(Failure::broken(
-            "the sessions fill more than a day; fewer --sessions or a shorter --session",
-        ));
-    }
+    check(args)?;
     let mut progress = Progress::new((2 * USERS.len() + 3) as u64);
     let mut done = 0;
     let mut step = |what: &str| {
@@ -112,6 +120,33 @@ pub fn policies(args: &Args) -> Result<(), Failure> {
     if args.json { Ok(report::print_json(&report)?) } else { Ok(print(args, &report)?) }
 }
 
+fn check(args: &Args) -> Result<(), Failure> {
+    let (hour, day) = (Duration::from_secs(3600), 86_400.0);
+    if !(Duration::from_millis(10)..=hour).contains(&args.delay) {
+        return Err(Failure::broken("--delay: from 10ms to 1h"));
+    }
+    if args.session.is_zero() || args.sessions > 1440.0 {
+        return Err(Failure::broken(
+            "at most 1440 --sessions a day, of a --session that is more than nothing",
+        ));
+    }
+    if args.background_pull < Duration::from_secs(1) {
+        return Err(Failure::broken("--background-pull: a second at least"));
+    }
+    let open_s = args.sessions * args.session.as_secs_f64();
+    if open_s >= day {
+        return Err(Failure::broken(
+            "the sessions fill more than a day; fewer --sessions or a shorter --session",
+        ));
+    }
+    if f64::from(args.users) * open_s < 2.0 * day {
+        return Err(Failure::broken(
+            "hardly anybody is present at a time: fewer than two users; more --users, more --sessions or longer ones",
+        ));
+    }
+    Ok(())
+}
+
 /// Packets a second with which a client's own λ/μ is what the authors of Loopix call strong:
 /// constant cover.
 fn constant(args: &Args) -> f64 {
@@ -127,12 +162,9 @@ fn client(rate: f64) -> Client {
     Client { pull, ..Client::of_dissertation(rate) }
 }
 
-fn followed(args: &Args, pool: f64, users: u32) -> Linkability {
-    let network = Network { layers: LAYERS, width: args.mixes, pool, corrupt: 0.0, users: users.max(2) };
-    // The fuller the mixes, the fewer runs are as many events.
-    #[allow(clippy::cast_sign_loss, reason = "at least 24")]
-    let trials = (3e4 / pool).clamp(24.0, f64::from(args.trials)) as u32;
-    linkability(network, trials, args.seed)
+fn followed(args: &Args, pool: f64, users: u32) -> Vec<Trial> {
+    let network = Network::honest(LAYERS, args.mixes, pool, users.max(2));
+    targets(network, args.trials, args.seed)
 }
 
 fn cover(args: &Args, policy: &'static str, users: u32) -> Cover {
@@ -141,7 +173,7 @@ fn cover(args: &Args, policy: &'static str, users: u32) -> Cover {
     let adaptive = Adaptive { pool: KEPT_POOL, width: args.mixes, delay_s, least: LEAST.min(most), most };
     let sent = if policy == "adaptive" { adaptive.rate(users) } else { most };
     let pool = adaptive.pool_at(sent, users);
-    let found = followed(args, pool, users);
+    let found = Linkability::of(&followed(args, pool, users), args.seed);
     let Day { joules: [umts_j, lte_j, nr_j], bytes } = Day::of(client(sent).seeded(DAY, args.seed), DAY);
     Cover {
         policy,
@@ -156,8 +188,15 @@ fn cover(args: &Args, policy: &'static str, users: u32) -> Cover {
         pool_despite_fakes: pool * (1.0 - FAKE),
         mix_bits: entropy(pool),
         packet_bits: found.packet_bits.mean,
-        guess: found.guess.mean,
-        certain: found.certain.mean,
+        sender_min_bits: found.sender_min_bits.mean,
+        best_guess_of_two: found.best_guess_of_two.mean,
+        best_guess: found.best_guess.mean,
+        delta_0: found.delta[0].mean,
+        delta_1: found.delta[1].mean,
+        delta_2: found.delta[2].mean,
+        known_half: found.known.half,
+        known_most: found.known.most,
+        known_bound: found.known.bound,
     }
 }
 
@@ -184,12 +223,7 @@ fn presences(args: &Args, step: &mut impl FnMut(&str)) -> Vec<Presence> {
         presence(args, "always, as much data", (1.0, spread), day, None)
     };
     step("always, as much data");
-    let attacks = (0..ATTACKS).map(|more| {
-        f64::from(policy.packets_until_known(args.users, APART, MOST_PACKETS, args.seed + u64::from(more)))
-    });
-    let known = attacks.sum::<f64>() / f64::from(ATTACKS);
-    let known = (known, expected_until_known(args.users, share));
-    let only = presence(args, "foreground", (share, rate), in_foreground, Some(known));
+    let only = presence(args, "foreground", (share, rate), in_foreground, Some(&policy));
     step("foreground");
     vec![always, thin, only]
 }
@@ -199,12 +233,18 @@ fn presence(
     policy: &'static str,
     (share, sent): (f64, f64),
     day: Day,
-    known: Option<(f64, f64)>,
+    absences: Option<&Foreground>,
 ) -> Presence {
     let present = f64::from(args.users) * share;
     let pool = present * sent * args.delay.as_secs_f64() / f64::from(args.mixes);
     #[allow(clippy::cast_sign_loss, reason = "a number of users")]
-    let found = followed(args, pool, libm::round(present) as u32);
+    let trials = followed(args, pool, libm::round(present) as u32);
+    let found = Linkability::of(&trials, args.seed);
+    let known = absences.map_or(found.known, |policy| {
+        let presence = |seed| policy.seen(args.users, APART, MOST_PACKETS, seed);
+        Known::despite_absence(&trials, args.users, MOST_PACKETS, args.seed, presence)
+    });
+    let despite_absence = |mean: f64| share * mean + 1.0 - share;
     let [umts_j, lte_j, nr_j] = day.joules;
     Presence {
         policy,
@@ -217,10 +257,16 @@ fn presence(
         pool,
         mix_bits: entropy(pool),
         packet_bits: found.packet_bits.mean,
-        guess: share * found.guess.mean + (1.0 - share),
-        certain: share * found.certain.mean + (1.0 - share),
-        packets_until_known: known.map(|(simulated, _)| simulated),
-        packets_if_independent: known.map(|(_, expected)| expected),
+        sender_min_bits: found.sender_min_bits.mean,
+        best_guess_of_two: despite_absence(found.best_guess_of_two.mean),
+        best_guess: found.best_guess.mean,
+        delta_0: despite_absence(found.delta[0].mean),
+        delta_1: despite_absence(found.delta[1].mean),
+        delta_2: despite_absence(found.delta[2].mean),
+        known_half: known.half,
+        known_most: known.most,
+        known_bound: known.bound,
+        known_by_presence: absences.map(|_| expected_until_known(args.users, share)),
     }
 }
 
@@ -241,9 +287,14 @@ fn print(args: &Args, report: &Report) -> Result<()> {
         "λ/μ",
         "half fake",
         "mix, bits",
-        "packets, bits",
-        "guess",
-        "certain",
+        "packet, bits",
+        "of 2",
+        "of all",
+        "δ(0)",
+        "δ(1)",
+        "δ(2)",
+        "half known",
+        "95 %",
     ]);
     for row in &report.adaptive {
         let [umts, lte, nr] = [row.umts_j, row.lte_j, row.nr_j].map(|joules| format!("{joules:.0}"));
@@ -259,8 +310,13 @@ fn print(args: &Args, report: &Report) -> Result<()> {
             brief(row.pool_despite_fakes),
             format!("{:.2}", row.mix_bits),
             format!("{:.2}", row.packet_bits),
-            format!("{:.3}", row.guess),
-            format!("{:.2}", row.certain),
+            format!("{:.3}", row.best_guess_of_two),
+            format!("{:.3}", row.best_guess),
+            format!("{:.3}", row.delta_0),
+            format!("{:.3}", row.delta_1),
+            format!("{:.3}", row.delta_2),
+            messages(row.known_half, row.known_bound),
+            messages(row.known_most, row.known_bound),
         ]);
     }
     table.print()?;
@@ -280,10 +336,14 @@ fn print(args: &Args, report: &Report) -> Result<()> {
         "LTE, J",
         "5G, J",
         "λ/μ",
-        "packets, bits",
-        "guess",
-        "certain",
-        "known after",
+        "packet, bits",
+        "of 2",
+        "of all",
+        "δ(0)",
+        "δ(1)",
+        "δ(2)",
+        "half known",
+        "95 %",
     ]);
     for row in &report.foreground {
         let [umts, lte, nr] = [row.umts_j, row.lte_j, row.nr_j].map(|joules| format!("{joules:.0}"));
@@ -297,9 +357,13 @@ fn print(args: &Args, report: &Report) -> Result<()> {
             nr,
             brief(row.pool),
             format!("{:.2}", row.packet_bits),
-            format!("{:.3}", row.guess),
-            format!("{:.2}", row.certain),
-            row.packets_until_known.map_or_else(|| "never".into(), |packets| format!("{packets:.1} packets")),
+            format!("{:.3}", row.best_guess_of_two),
+            format!("{:.3}", row.best_guess),
+            format!("{:.3}", row.delta_0),
+            format!("{:.3}", row.delta_1),
+            format!("{:.3}", row.delta_2),
+            messages(row.known_half, row.known_bound),
+            messages(row.known_most, row.known_bound),
         ]);
     }
     table.print()

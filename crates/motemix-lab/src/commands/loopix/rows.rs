@@ -2,7 +2,8 @@
 //! days of radios.
 
 use anyhow::{Context, Result};
-use motemix_lab::loopix::study::anonymity::network::{Linkability, Network};
+use motemix_lab::loopix::study::anonymity::measures::Linkability;
+use motemix_lab::loopix::study::anonymity::network::{Network, Trial};
 use motemix_lab::loopix::study::energy::radios;
 use motemix_lab::loopix::study::energy::{Meter, Packet};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
@@ -25,9 +26,13 @@ pub fn write_csv<R: Serialize>(path: &Path, rows: impl IntoIterator<Item = R>) -
 }
 
 /// Follows targets; their seeds, and with them the result, do not depend on the number of cores.
+pub fn targets(network: Network, trials: u32, seed: u64) -> Vec<Trial> {
+    (0..u64::from(trials)).into_par_iter().map(|more| network.trial(seed.wrapping_add(more))).collect()
+}
+
+/// What they show.
 pub fn linkability(network: Network, trials: u32, seed: u64) -> Linkability {
-    let trials = (0..u64::from(trials)).into_par_iter().map(|more| network.trial(seed + more));
-    trials.collect::<Vec<_>>().into_iter().collect()
+    Linkability::of(&targets(network, trials, seed), seed)
 }
 
 /// A client's day on each radio.

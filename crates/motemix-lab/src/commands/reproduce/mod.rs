@@ -115,7 +115,7 @@ fn simulate(tasks: &[Task], seeds: u32) -> Result<Vec<Found>, Failure> {
     let outcomes = runs.par_iter().with_max_len(1).map(|(task, seed)| {
         let scenario = Scenario { seed: *seed, ..tasks[*task].case.scenario.clone() };
         let mut watch = |_| interrupt.flow();
-        let outcome = run_with(&scenario, Observers { progress: Some(&mut watch), witness: None });
+        let outcome = run_with(&scenario, Observers { progress: Some(&mut watch), ..Observers::default() });
         if let Ok(mut progress) = progress.lock() {
             progress.0 += 1;
             let message = format!("{} of {} runs", progress.0, runs.len());

@@ -1,11 +1,13 @@
 //! `motemix-lab sim`: networks of motes in virtual time.
 
+mod observed;
 mod plot;
 mod run;
 mod sweep;
 mod trace;
 mod validate;
 
+pub use observed::score;
 pub use plot::plot;
 pub use run::run;
 pub use sweep::sweep;

@@ -1,5 +1,6 @@
 //! `motemix-lab sim run`.
 
+use super::observed::{self, Output};
 use super::{Clock, Interrupt};
 use crate::cli::SimRun as Args;
 use crate::commands::link_keys::LinkKeys;
@@ -7,7 +8,8 @@ use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_air::capture::Capture;
 use motemix_crypto::Secret;
-use motemix_sim::{News, Observers, Outcome, Readings, Sight, Witness, Years, run_with};
+use motemix_sim::scenario::Protocol;
+use motemix_sim::{Findings, News, Observers, Outcome, Readings, Sight, Witness, Years, run_with};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -25,6 +27,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         None => args.scenario.scenario(args.seed)?,
     };
+    let output = Output { posteriors: args.posteriors.as_deref(), transfers: args.transfers.as_deref() };
+    let observed = scenario.adversary.is_some() && scenario.protocol == Protocol::Motes;
+    if output.is_wanted() && !observed {
+        let (file, remedy) =
+            (args.scenario.file.display(), "add a section [adversary] to a scenario of motes");
+        return Err(Failure::broken(format!("{file}: nobody observes; {remedy}")));
+    }
+    let mut findings = output.is_wanted().then(Findings::default);
     let interrupt = Interrupt::listen()?;
     let mut recorder = args.pcap.as_deref().map(Recorder::create).transpose()?;
     let mut clock = Clock::of(&scenario);
@@ -33,7 +43,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         interrupt.flow()
     };
     let witness = recorder.as_mut().map(|recorder| recorder as &mut dyn Witness);
-    let ended = run_with(&scenario, Observers { progress: Some(&mut progress), witness });
+    let observers = Observers { progress: Some(&mut progress), witness, findings: findings.as_mut() };
+    let ended = run_with(&scenario, observers);
     clock.progress.finish();
     // What was on the air until an interrupt is worth as much.
     let mut usage = None;
@@ -41,6 +52,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         usage = recorder.finish(path)?.usage();
     }
     let outcome = ended.map_err(|error| args.scenario.no_outcome(&error))?;
+    if let Some(findings) = &findings {
+        output.write(findings)?;
+    }
     if args.json {
         report::print_json(&outcome)?;
         eprint!("{}", usage.unwrap_or_default());
@@ -51,7 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("cannot write {}: {error}", path.display()))
 }
 
@@ -117,13 +131,7 @@ fn table(outcome: &Outcome) -> Table {
     table.figure("energy per acknowledged message", &format!("{:.0}", outcome.energy_mj_per_ack), "mJ");
     table.figure("  without listening", &format!("{:.1}", outcome.active_energy_mj_per_ack), "mJ");
     if let Some(known) = &outcome.anonymity {
-        // Who hears the acknowledgement go back knows more.
-        for (name, guesses) in
-            [("from the way there", known.there), ("from the round trip", known.round_trip)]
-        {
-            let bits = guesses.entropy_bits;
-            table.figure(&format!("sender's anonymity, {name}"), &format!("{bits:.2}"), "bits");
-        }
+        observed::rows(&mut table, known);
     }
     let handshakes = &outcome.handshakes;
     if handshakes.called > 0 {

@@ -28,7 +28,9 @@ pub fn trace(args: &Args) -> Result<(), Failure> {
         let over = enough.get() || args.to.is_some_and(|to| now > to);
         if over { ControlFlow::Break(()) } else { interrupt.flow() }
     };
-    let ended = run_with(&scenario, Observers { progress: Some(&mut progress), witness: Some(&mut writer) });
+    let observers =
+        Observers { progress: Some(&mut progress), witness: Some(&mut writer), ..Observers::default() };
+    let ended = run_with(&scenario, observers);
     match writer.finish() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             return Err(Failure::failed(format!("cannot write to stdout: {error}")));

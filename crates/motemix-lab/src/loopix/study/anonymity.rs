@@ -8,10 +8,15 @@
 //! 2002).
 //!
 //! [`entropy`] has the expected entropy of one mix in closed form, [`mix`] simulates one mix, and
-//! [`network`] layers of them, some of which work for the observer.
+//! [`network`] layers of them, some of which work for the observer. [`record`] is what the observer
+//! notes and how it concludes, and [`measures`] has the measures of what it knows. [`rounds`] is
+//! another design: rounds with noise.
 
+pub mod measures;
 pub mod mix;
 pub mod network;
+pub mod record;
+pub mod rounds;
 
 /// Expected entropy, in bits, of the question which of the packets that came is the one that just
 /// left a mix with ρ = λ/μ.
@@ -38,6 +43,22 @@ pub fn entropy(pool: f64) -> f64 {
 /// log₂(eρ): what [`entropy`] tends to.
 pub fn entropy_of_large(pool: f64) -> f64 {
     libm::log2(pool * std::f64::consts::E)
+}
+
+/// Bits to know which packet leaves the last of some layers of `width` mixes, for large ρ.
+///
+/// The time that a packet takes is the sum of exponential ones: Gamma(n, μ) for n layers. Packets
+/// leave the last layer at the rate λ · width. If they are many, each that leaves after a time t is
+/// the target with probability f(t)/(λ · width), f being the density, and the entropy is
+/// log₂(ρ · width) + h, where h = n + ln (n−1)! + (1−n) ψ(n), in nats, is that of the Gamma
+/// distribution. Of one layer it is log₂(eρ), since the observer sees which mix the packet enters.
+pub fn entropy_of_layers(pool: f64, width: u32, layers: u32) -> f64 {
+    const EULER: f64 = 0.577_215_664_901_532_9;
+    let shape = f64::from(layers);
+    let digamma = (1..layers).map(|k| 1.0 / f64::from(k)).sum::<f64>() - EULER;
+    let nats = shape + libm::lgamma(shape) + (1.0 - shape) * digamma;
+    let mixes = if layers > 1 { width } else { 1 };
+    libm::log2(pool * f64::from(mixes)) + nats * std::f64::consts::LOG2_E
 }
 
 /// Expected log₂ of how many packets are in the mix when one leaves, itself included: what an
@@ -130,6 +151,7 @@ mod tests {
         assert!(entropy(0.0).abs() < 1e-12 && entropy(1e-6) < 1e-4);
         for pool in [50.0, 500.0, 5_000.0] {
             assert!((entropy(pool) - entropy_of_large(pool)).abs() < 1.0 / pool, "{pool}");
+            assert!((entropy_of_layers(pool, 3, 1) - entropy_of_large(pool)).abs() < 1e-12, "{pool}");
         }
         let mut last = 0.0;
         for pool in [0.1, 0.2, 1.0, 2.0, 4.0, 100.0] {

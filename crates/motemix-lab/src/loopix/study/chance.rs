@@ -15,6 +15,10 @@ pub enum Purpose {
     Network = 3,
     /// Who is there.
     Presence = 4,
+    /// Which messages a sender sends.
+    Messages = 5,
+    /// Noise in rounds.
+    Noise = 6,
 }
 
 /// A source of chance.

@@ -2,8 +2,8 @@
 //!
 //! The model is that of Cheah, "Loopix: a Java implementation", 2018, sections 4.3.1 and 4.3.3: a
 //! client sends λ_send packets a second and pulls as many; all have one length; a mix is strong if
-//! λ_send/μ ≥ 2 for the packets of one client alone, whoever else is there; four delays are on the
-//! way. Headers of IP and UDP are not counted, and a month has 30 days.
+//! λ_send/μ ≥ 2 for the packets of one client alone; four delays are on the way. Headers of IP and
+//! UDP are not counted, and a month has 30 days.
 
 /// A packet of the Python nodes of 2017, bytes.
 pub const PACKET_LEN: u32 = 2079;

@@ -116,23 +116,38 @@ impl Foreground {
         traffic.take_while(move |packet| packet.at < until)
     }
 
-    /// How many packets for one receiver, each `apart` from the one before it and all from one
+    /// Which of `users` are seen to be present at each of some messages, which are `apart`: says so
+    /// of a user other than the first and a message's number.
+    pub fn seen(
+        &self,
+        users: u32,
+        apart: Duration,
+        messages: u32,
+        seed: u64,
+    ) -> impl Fn(u32, u32) -> bool + use<> {
+        let mut chance = Chance::of(seed, Purpose::Presence);
+        let apart_s = apart.as_secs_f64();
+        let until_s = apart_s * f64::from(messages) + 1.0;
+        let sessions: Vec<_> = (1..users).map(|_| self.presence(until_s, &mut chance)).collect();
+        move |user, message| {
+            let at = f64::from(message) * apart_s;
+            let sessions = &sessions[user as usize - 1];
+            let ended = sessions.partition_point(|(_, end)| *end <= at);
+            sessions.get(ended).is_some_and(|(begin, _)| *begin <= at)
+        }
+    }
+
+    /// How many messages to one receiver, each `apart` from the one before it and all from one
     /// sender, until everybody else of `users` was absent for one of them; `most` if that was
     /// not enough. An observer who sees who is present then knows the sender: the intersection
     /// attack (Berthold, Pfitzmann and Standtke, "The disadvantages of free MIX routes", 2000).
     pub fn packets_until_known(&self, users: u32, apart: Duration, most: u32, seed: u64) -> u32 {
-        let mut chance = Chance::of(seed, Purpose::Presence);
-        let apart_s = apart.as_secs_f64();
-        let mut known_after = 0;
-        for _ in 1..users {
-            let until_s = apart_s * f64::from(most) + 1.0;
-            let sessions = self.presence(until_s, &mut chance);
-            let is_present = |at: f64| sessions.iter().any(|(begin, end)| (*begin..*end).contains(&at));
-            let absent = (0..most).position(|packet| !is_present(f64::from(packet) * apart_s));
-            let needed = absent.map_or(most, |packet| u32::try_from(packet + 1).unwrap_or(most));
-            known_after = known_after.max(needed);
-        }
-        known_after
+        let is_present = self.seen(users, apart, most, seed);
+        let until_absent = |user| {
+            let absent = (0..most).find(|message| !is_present(user, *message));
+            absent.map_or(most, |message| message + 1)
+        };
+        (1..users).map(until_absent).max().unwrap_or(0)
     }
 }
 

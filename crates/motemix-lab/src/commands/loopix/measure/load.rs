@@ -170,7 +170,7 @@ impl ReplayFilter for AdmitAll {
     }
 }
 
-fn address(entry: &NodeEntry) -> Result<SocketAddr> {
+pub fn address(entry: &NodeEntry) -> Result<SocketAddr> {
     let host = entry.host().parse();
     let host = host.with_context(|| format!("{}: a load needs an IP address", entry.host()))?;
     Ok(SocketAddr::new(host, entry.port()))

@@ -14,6 +14,7 @@ mod dissertation;
 mod figure;
 mod latency;
 pub mod load;
+mod mixing;
 mod peer;
 mod pull;
 mod rows;
@@ -37,6 +38,7 @@ pub fn measure(command: &LoopixMeasure) -> Result<(), Failure> {
         LoopixMeasure::MixThroughput(args) => traffic::throughput(args),
         LoopixMeasure::Latency(args) => latency::latency(args),
         LoopixMeasure::Pull(args) => pull::pull(args),
+        LoopixMeasure::Mixing(args) => mixing::mixing(args),
         LoopixMeasure::Energy(args) => energy::energy(args),
     }
 }

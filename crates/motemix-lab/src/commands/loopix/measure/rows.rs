@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// What varies from one run to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// The command: `bandwidth`, `mix-throughput`, `saturation`, `latency`, `pull`.
+    /// The command: `bandwidth`, `mix-throughput`, `saturation`, `latency`, `pull`, `mixing`.
     pub measurement: String,
     /// Whose programs the nodes run: `motemix` or `python`.
     pub nodes: String,
