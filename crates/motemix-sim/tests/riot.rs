@@ -11,7 +11,9 @@ use motemix_sim::scenario::Scenario;
 use motemix_sim::{Outcome, run};
 
 fn of(protocol: &str, nodes: &str, more: &str) -> Outcome {
-    let text = format!("version = 1\nname = \"story\"\nprotocol = \"{protocol}\"\n{more}\n{nodes}");
+    // At known times, unless the story is about others.
+    let spread = if more.contains("load.spread") { "" } else { "load.spread = \"fixed\"" };
+    let text = format!("version = 1\nname = \"story\"\nprotocol = \"{protocol}\"\n{spread}\n{more}\n{nodes}");
     let scenario: Scenario = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     run(&scenario).expect("a network")
 }

@@ -233,7 +233,8 @@ fn a_board_believes_the_readings_of_a_device_that_it_knows() {
     believe(&mut world, "shed");
     send_readings(&mut world);
     let lines = world.inbox(1);
-    assert!((3..=6).contains(&lines.len()), "{lines:?}");
+    // At random times, every 20 s in the mean.
+    assert!((2..=9).contains(&lines.len()), "{lines:?}");
     for line in &lines {
         assert!(line.starts_with("reading from shed: s ") && line.ends_with(", genuine"), "{line}");
         assert!(line.contains(" s at 18000000"), "{line}");
