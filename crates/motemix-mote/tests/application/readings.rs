@@ -234,7 +234,7 @@ fn a_board_believes_the_readings_of_a_device_that_it_knows() {
     send_readings(&mut world);
     let lines = world.inbox(1);
     // At random times, every 20 s in the mean.
-    assert!((2..=9).contains(&lines.len()), "{lines:?}");
+    assert!((1..=9).contains(&lines.len()), "{lines:?}");
     for line in &lines {
         assert!(line.starts_with("reading from shed: s ") && line.ends_with(", genuine"), "{line}");
         assert!(line.contains(" s at 18000000"), "{line}");
