@@ -19,7 +19,8 @@ use std::time::Duration;
 #[command(after_long_help = "\
 Examples:
   motemix-lab loopix advise --budget 1GiB/month --latency 60s
-  motemix-lab loopix advise --budget 10GiB/month --latency 20s --profile hardened
+  motemix-lab loopix advise --budget 10GiB/month --latency 20s \\
+      --profile hardened
   motemix-lab loopix advise --budget 1GiB/month --latency 10s \\
       || echo 'not like this'
   motemix-lab loopix advise --budget 500MB/day --latency 5s \\
