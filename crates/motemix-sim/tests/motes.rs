@@ -4,7 +4,7 @@
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 use motemix_sim::reproduce::{Case, remedies};
-use motemix_sim::scenario::{Scenario, Time};
+use motemix_sim::scenario::{Scenario, Spread, Time};
 use motemix_sim::{Outcome, run};
 use std::path::Path;
 
@@ -18,7 +18,12 @@ fn scenario(name: &str) -> Scenario {
 }
 
 fn mesh(nodes: u16, interval: u64) -> Outcome {
+    mesh_at(Spread::Exponential, nodes, interval)
+}
+
+fn mesh_at(spread: Spread, nodes: u16, interval: u64) -> Outcome {
     let mut scenario = scenario("mesh-64.toml");
+    scenario.load.spread = spread;
     scenario.nodes.get_mut("mote").expect("the group").count = nodes;
     scenario.load.interval = Time::seconds(interval);
     run(&scenario).expect("a network")
@@ -30,12 +35,17 @@ fn share(outcome: &Outcome) -> f64 {
 
 #[test]
 fn at_60_and_64_nodes_practically_every_message_is_acknowledged() {
-    for nodes in [60, 64] {
-        let outcome = mesh(nodes, 16);
+    for (nodes, spread) in
+        [60, 64].into_iter().flat_map(|nodes| [(nodes, Spread::Fixed), (nodes, Spread::Exponential)])
+    {
+        let outcome = mesh_at(spread, nodes, 16);
         println!(
             "{nodes} nodes: {} of {} acknowledged, {} refused",
             outcome.acknowledged, outcome.sent, outcome.refused
         );
+        if spread == Spread::Fixed {
+            assert_eq!(outcome.refused, 0);
+        }
         // At random times, a node is now and then given more at once than it has places for.
         assert!(outcome.refused * 500 <= outcome.sent + outcome.refused);
         assert!(share(&outcome) >= 0.998, "{outcome:#?}");

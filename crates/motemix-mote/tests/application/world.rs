@@ -323,6 +323,20 @@ impl World {
         lines
     }
 
+    /// The same where more may wait than a console prints at once.
+    pub fn whole_inbox(&mut self, board: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let said = self.say(board, "inbox");
+            let (printed, end) = said.trim_end().rsplit_once('\n').unwrap_or(("", said.trim_end()));
+            lines.extend(printed.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()));
+            if !end.contains("more wait") {
+                assert!(end.starts_with("ok "), "{said}");
+                return lines;
+            }
+        }
+    }
+
     /// Sends, and returns the sequence number.
     pub fn send(&mut self, from: usize, to: usize, text: &str) -> u32 {
         let said = self.say(from, &format!("send {} {text}", name(to)));
