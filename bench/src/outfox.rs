@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow};
 use motemix_crypto::hash;
-use nym_outfox::constants::{DEFAULT_HOPS, DEFAULT_ROUTING_INFO_SIZE, GROUPELEMENTBYTES, TAGBYTES};
+use nym_outfox::constants::DEFAULT_HOPS;
 use nym_outfox::format::{MixCreationParameters, MixStageParameters};
 use x25519_dalek_2::{PublicKey, StaticSecret};
 
@@ -44,12 +44,7 @@ impl FirstMix {
                 .map_err(|error| anyhow!("nym-outfox: {error}"))?;
         }
         let first = DEFAULT_HOPS - 1;
-        let others = u16::from(DEFAULT_ROUTING_INFO_SIZE + GROUPELEMENTBYTES + TAGBYTES) * first as u16;
-        let stage = MixStageParameters {
-            routing_information_length_bytes: DEFAULT_ROUTING_INFO_SIZE,
-            remaining_header_length_bytes: others,
-            payload_length_bytes: length,
-        };
+        let (_, stage) = whole.get_stage_params(first);
         Ok(Self { stage, key: secret(first), packet })
     }
 
