@@ -79,6 +79,8 @@ struct Truth {
     sent: HashMap<Vec<u8>, usize>,
     under_way: HashMap<(usize, MessageHandle), Vec<u8>>,
     replies: HashMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// Whether each node was last told that its alarm sounds.
+    alarmed: [bool; NODES],
 }
 
 fn node(number: u8) -> usize {
@@ -290,6 +292,13 @@ impl<'s> Network<'s> {
             Some(Event::Discarded { message, tries }) => {
                 assert!(truth.under_way.remove(&(at, message)).is_some(), "a message ends once");
                 assert!(tries <= self.config.parameters.transmissions);
+            }
+            Some(Event::LoopAlarm { sounds }) => {
+                assert_ne!(truth.alarmed[at], sounds, "an alarm begins and ends in turn");
+                truth.alarmed[at] = sounds;
+                assert_eq!(self.nodes[at].loop_alarm().sounds(), sounds, "old news");
+                let counters = self.nodes[at].counters();
+                assert!(counters.loop_alarms > 0 && counters.loops_returned > 0 && counters.loops_lost > 0);
             }
             Some(other) => panic!("nothing here tells of {other:?}"),
         }
