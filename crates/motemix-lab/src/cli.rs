@@ -3,6 +3,7 @@
 mod air;
 mod bench;
 mod boards;
+mod configurations;
 mod loopix;
 mod reproduce;
 mod sim;
@@ -13,10 +14,11 @@ pub use boards::{
     Boards, BoardsBuild, BoardsCycles, BoardsFiles, BoardsLink, BoardsList, BoardsMeasure, BoardsNeighbours,
     BoardsNetwork, BoardsObjects, BoardsSecrets, FirmwareFiles,
 };
+pub use configurations::Configurations;
 pub use loopix::{
     Loopix, LoopixAdvise, LoopixAnonymity, LoopixBandwidth, LoopixCost, LoopixDesigns, LoopixEnergy,
-    LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput, LoopixMixing,
-    LoopixPolicies, LoopixPull, LoopixVectors,
+    LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMessages, LoopixMixThroughput,
+    LoopixMixing, LoopixPolicies, LoopixPull, LoopixVectors,
 };
 pub use reproduce::{Reproduce, ReproduceThesis};
 pub use sim::{Sim, SimPlot, SimRun, SimScenario, SimScore, SimSweep, SimTrace, SimValidate};
@@ -67,6 +69,7 @@ pub enum Command {
     /// Counts what our code costs on a microcontroller, and runs emulated boards in one network.
     #[command(subcommand)]
     Boards(Boards),
+    Configurations(Configurations),
     Air(Air),
     Bench(Bench),
     /// Measures Loopix, and computes what it costs and buys.

@@ -102,6 +102,26 @@ fn running_mixes_hide_what_closed_form_and_simulation_say() {
 }
 
 #[test]
+#[ignore = "seven minutes: packets wait for minutes"]
+fn messages_of_patient_clients_are_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["messages", "--clients", "8", "--seconds", "60", "--interval", "15"];
+    let rows = measure(folder.path(), &words);
+    let mean = |quantity| row(&rows, quantity)["mean"].as_f64().unwrap();
+    assert!(mean("accepted") > 5.0 && mean("refused").abs() < 1e-9, "{rows:?}");
+    assert!((mean("acknowledged") - mean("accepted")).abs() < 1e-9, "{rows:?}");
+    // Eight delays of 18 s, two waits for mail of 10 s, and a little more.
+    assert!((120.0..260.0).contains(&mean("round trip")), "{rows:?}");
+}
+
+#[test]
+fn a_building_that_cannot_be_read_is_said_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["configurations", "--scenario", "/nowhere.toml", "--out", text(folder.path())];
+    lab(words).fails(2, &["/nowhere.toml"]);
+}
+
+#[test]
 fn what_is_too_short_to_measure_is_refused_in_one_line() {
     for (words, expected) in [
         (&["--seconds", "3s"][..], "--seconds: more than 10"),

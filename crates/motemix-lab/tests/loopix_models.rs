@@ -195,6 +195,29 @@ mod what_layers_hide {
     }
 
     #[test]
+    fn few_targets_say_as_well_as_many_after_how_many_messages_a_sender_is_known() {
+        // Six packets of each user in a mix: a message shows little.
+        let network = Network { users: 8, layers: 2, width: 1, pool: 48.0, ..network() };
+        let many = found(network, 3_000).known.half.expect("it is known");
+        for seed in 1..=5 {
+            let trials: Vec<_> = (0..100).map(|more| network.trial(1_000_000 * seed + more)).collect();
+            let few = Linkability::of(&trials, seed).known.half.expect("it is known");
+            let ratio = f64::from(few) / f64::from(many);
+            assert!((0.6..1.7).contains(&ratio), "{few} {many}");
+        }
+    }
+
+    #[test]
+    fn acknowledgements_say_as_much_again_as_messages() {
+        let network = Network { users: 8, layers: 2, width: 1, pool: 48.0, ..network() };
+        let found = found(network, 1_500);
+        let (there, both) = (found.known.half.unwrap(), found.round_trip.known.half.unwrap());
+        let ratio = f64::from(there) / f64::from(both);
+        assert!((1.5..2.7).contains(&ratio), "{there} {both}");
+        assert!(found.round_trip.best_guess.mean > found.best_guess.mean, "{found:?}");
+    }
+
+    #[test]
     fn the_profile_is_what_a_distinguisher_gets_on_pairs() {
         // In each pair S₀ sends in one world and S₁ in the other, which is the same but for names. The
         // distinguisher says S₀ if L > ε.

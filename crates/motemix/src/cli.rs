@@ -24,8 +24,8 @@ pub use id::{
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
-    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixProfile,
-    LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
+    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPreset,
+    LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, Send};

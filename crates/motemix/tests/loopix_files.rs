@@ -141,12 +141,37 @@ fn what_was_asked_for_is_in_the_files() {
 }
 
 #[test]
+fn a_preset_sets_times_and_profile_together() {
+    let network = Network::init(&["--preset", "patient", "--clients", "4"]);
+    let node = network.open("Client4");
+    assert_eq!(node.settings.profile, Profile::Hardened);
+    let clients = node.config.clients;
+    let sent: f64 =
+        [clients.loops, clients.drop, clients.payload].map(|mean| 1.0 / mean.as_secs_f64()).iter().sum();
+    // Two packets a second, 36 of which are at a hop at a time.
+    assert!((sent - 2.0).abs() < 1e-9 && (sent * clients.delay.as_secs_f64() - 36.0).abs() < 1e-9);
+    assert_eq!(node.config.mixes.delay, clients.delay);
+    // Pulls fetch twice what comes meanwhile.
+    let fetched = f64::from(node.config.providers.max_retrieve) / clients.pull.as_secs_f64();
+    assert!((fetched - 2.0 * sent).abs() < 1e-9, "{fetched}");
+    assert_eq!(node.config.providers.push, None);
+}
+
+#[test]
 fn init_refuses_what_makes_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("net");
     let init = |more: &[&str]| motemix([&["loopix", "net", "init", text(&dir)], more].concat());
     init(&["--mixes", "2"]).fails(2, &["--mixes 2", "--layers 3", "give each layer a mix"]);
     init(&["--push"]).fails(2, &["--push", "--profile fork-2018"]);
+    for (words, said) in [
+        (["--preset=patient", "--delay=1s"], ["--preset", "--delay"]),
+        (["--preset=hasty", "--json"], ["hasty", "patient"]),
+    ] {
+        let run = init(&words);
+        assert_eq!(run.status(), 2);
+        assert!(said.iter().all(|word| run.stderr().contains(word)), "{}", run.stderr());
+    }
     init(&["--base-port", "65530"]).fails(2, &["--base-port 65530"]);
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

@@ -3,6 +3,7 @@
 mod air;
 mod bench;
 mod boards;
+mod configurations;
 mod link_keys;
 mod loopix;
 mod reproduce;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Boards(Boards::Network(args)) => boards::network(&args),
         Command::Boards(Boards::Objects(args)) => boards::objects(&args),
         Command::Boards(Boards::Secrets(args)) => boards::secrets(&args),
+        Command::Configurations(args) => configurations::configurations(&args),
         Command::Air(args) => air::air(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Loopix(command) => loopix::run(&command),

@@ -2,7 +2,7 @@
 
 use super::LoopixEnergy;
 use clap::{Args, Subcommand};
-use motemix::cli::{LoopixProfile, mean};
+use motemix::cli::{LoopixPreset, LoopixProfile, mean};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ pub enum LoopixMeasure {
     Latency(LoopixLatency),
     Pull(LoopixPull),
     Mixing(LoopixMixing),
+    Messages(LoopixMessages),
     Energy(LoopixEnergy),
 }
 
@@ -54,6 +55,35 @@ pub struct LoopixBandwidth {
     /// How many clients, all of which are counted.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub clients: u16,
+}
+
+/// Sends messages through a network of processes with the times of a preset, and counts what is
+/// acknowledged, how long that takes, and what passes on a client's link.
+///
+/// Each client writes to one other, at random times.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  motemix-lab loopix measure messages
+  motemix-lab loopix measure messages --clients 20 --seconds 5min")]
+pub struct LoopixMessages {
+    #[command(flatten)]
+    pub measuring: LoopixMeasuring,
+    /// The times, and the profile.
+    #[arg(long, value_enum, default_value_t = LoopixPreset::Patient)]
+    pub preset: LoopixPreset,
+    /// How many clients.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub clients: u16,
+    /// How many mixes, in three layers.
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(3..=300))]
+    pub mixes: u16,
+    /// How many providers.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub providers: u16,
+    /// Mean time between two messages of a client.
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = mean)]
+    pub interval: Duration,
 }
 
 /// Counts the packets of a mix, by the rate of clients (figures 4.2 and 4.3), or under load.

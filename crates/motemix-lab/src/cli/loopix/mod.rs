@@ -6,8 +6,8 @@ mod study;
 mod vectors;
 
 pub use measure::{
-    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMixThroughput,
-    LoopixMixing, LoopixPull,
+    LoopixBandwidth, LoopixLatency, LoopixLoad, LoopixMeasure, LoopixMeasuring, LoopixMessages,
+    LoopixMixThroughput, LoopixMixing, LoopixPull,
 };
 pub use study::{LoopixAdvise, LoopixAnonymity, LoopixCost, LoopixDesigns, LoopixEnergy, LoopixPolicies};
 pub use vectors::LoopixVectors;

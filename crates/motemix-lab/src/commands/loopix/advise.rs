@@ -192,6 +192,11 @@ fn print_plan(advice: &Advice) -> Result<()> {
     }
     let [half, most] = found.known.texts();
     table.figure("sender known after", &half, &format!("messages to one receiver; 95 % after {most}"));
+    if wish.profile == Profile::Hardened {
+        let [half, most] = found.round_trip.known.texts();
+        let most = format!("of them, if acknowledgements are followed too; 95 % after {most}");
+        table.figure("", &half, &most);
+    }
     for (name, joules) in ["3G (2010)", "LTE (2012)", "5G (2019)"].into_iter().zip(energy.joules) {
         let share = 100.0 * joules / BATTERY_J;
         table.figure(

@@ -6,7 +6,7 @@ mod cost;
 mod designs;
 mod energy;
 mod load;
-mod measure;
+pub mod measure;
 mod policies;
 pub mod rows;
 mod vectors;

@@ -26,7 +26,8 @@ use motemix_loopix::wire::hardened::MAX_CONFIRMED;
 use payload::{Payload, Way, lost_tries, never_arrive};
 use std::sync::LazyLock;
 use std::time::Duration;
-use wire::{Lengths, on_link};
+use wire::Lengths;
+pub use wire::on_link;
 
 /// Links between client, provider, three mixes, provider and client.
 pub const LINKS: u32 = 6;

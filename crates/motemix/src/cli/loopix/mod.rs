@@ -5,7 +5,9 @@ mod net;
 mod node;
 
 pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
-pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+pub use net::{
+    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixPreset, LoopixProfile,
+};
 pub use node::{
     LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus,
 };

@@ -1,6 +1,7 @@
 //! `motemix loopix net`.
 
 use super::{mean, time};
+use crate::network::loopix::Preset;
 use clap::{Args, Subcommand, ValueEnum};
 use motemix_loopix::files::Profile;
 use motemix_loopix::files::config::MOST_RETRIEVED;
@@ -26,8 +27,9 @@ pub enum LoopixNet {
 /// Nothing is overwritten.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
-  motemix loopix net init loops --mixes 6 --clients 3 --delay 0.05")]
+Examples:
+  motemix loopix net init loops --mixes 6 --clients 3 --delay 0.05
+  motemix loopix net init calm --preset patient --clients 20")]
 pub struct LoopixNetInit {
     /// Where to put the network; made if it does not exist.
     #[arg(value_name = "DIR")]
@@ -48,6 +50,13 @@ pub struct LoopixNetInit {
     /// Which Loopix the nodes speak.
     #[arg(long, value_enum, default_value_t = LoopixProfile::Ucl2017)]
     pub profile: LoopixProfile,
+    /// Times and a profile that were chosen and measured together.
+    #[arg(
+        long,
+        value_enum,
+        conflicts_with_all = ["profile", "push", "delay", "loops", "drop", "payload", "pull", "retrieve"]
+    )]
+    pub preset: Option<LoopixPreset>,
     /// Lets providers forward messages as they arrive, instead of on request.
     #[arg(long)]
     pub push: bool,
@@ -93,6 +102,23 @@ pub enum LoopixProfile {
     Fork2018,
     /// Not compatible with the originals: repairs the weaknesses of their format.
     Hardened,
+}
+
+/// Times and a profile that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoopixPreset {
+    /// Hardened nodes for users who have a minute and a half: a client sends two packets a second,
+    /// each of which waits 18 s at each hop. It takes about a thousand messages to one receiver
+    /// to name their sender.
+    Patient,
+}
+
+impl From<LoopixPreset> for Preset {
+    fn from(preset: LoopixPreset) -> Self {
+        match preset {
+            LoopixPreset::Patient => Self::patient(),
+        }
+    }
 }
 
 impl From<LoopixProfile> for Profile {

@@ -4,7 +4,7 @@ use super::super::net::{DownRows, How};
 use super::directory::address;
 use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
 use crate::failure::Failure;
-use crate::network::loopix::{self, Blueprint, Size};
+use crate::network::loopix::{self, Blueprint, Preset, Size};
 use crate::network::{
     NetworkDir, NodeDir, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
 };
@@ -37,8 +37,8 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     } else {
         consecutive(args.host, args.base_port, size.nodes())?
     };
-    let mut config = config(args);
-    let profile = Profile::from(args.profile);
+    let told = || Preset { profile: args.profile.into(), config: config(args) };
+    let Preset { profile, mut config } = args.preset.map_or_else(told, Preset::from);
     // Only the fork knows the word, and whoever finds it takes the network for one of the fork.
     config.providers.push = (profile == Profile::Fork2018).then_some(args.push);
     let blueprint =

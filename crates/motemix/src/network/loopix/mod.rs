@@ -15,7 +15,9 @@
 mod directory;
 mod init;
 mod launch;
+mod preset;
 
 pub use directory::{build, entry_of, folders, nodes_of};
 pub use init::{Blueprint, Size, init};
 pub use launch::{launch, wait_until_ready};
+pub use preset::Preset;

@@ -14,10 +14,11 @@ mod dissertation;
 mod figure;
 mod latency;
 pub mod load;
+pub mod messages;
 mod mixing;
 mod peer;
 mod pull;
-mod rows;
+pub mod rows;
 mod saturation;
 mod session;
 mod testbed;
@@ -39,6 +40,7 @@ pub fn measure(command: &LoopixMeasure) -> Result<(), Failure> {
         LoopixMeasure::Latency(args) => latency::latency(args),
         LoopixMeasure::Pull(args) => pull::pull(args),
         LoopixMeasure::Mixing(args) => mixing::mixing(args),
+        LoopixMeasure::Messages(args) => messages::messages(args),
         LoopixMeasure::Energy(args) => energy::energy(args),
     }
 }

@@ -42,6 +42,8 @@ pub struct Plan {
     pub peer: Option<Peer>,
     /// Which core the nodes are kept on, if it matters.
     pub core: Option<u32>,
+    /// Whether clients write to themselves whenever they can, and tell what that took.
+    pub probe: bool,
 }
 
 /// A running network.
@@ -73,7 +75,7 @@ impl Plan {
         config.clients.delay = delay;
         config.mixes.loops = mean;
         config.mixes.delay = delay;
-        Self { size, config, profile: Profile::Fork2018, peer, core: None }
+        Self { size, config, profile: Profile::Fork2018, peer, core: None, probe: true }
     }
 }
 
@@ -138,7 +140,7 @@ impl Running {
             Some(peer) => peer.node(role, node.path(), plan.profile),
             None => ours(role, node.path())?,
         };
-        if role == Role::Client {
+        if role == Role::Client && plan.probe {
             command.arg("--probe");
         }
         if let Some(core) = plan.core {
@@ -205,6 +207,18 @@ impl Running {
         match control.request(&Request::Status {})? {
             Response::Status(status) => Ok(status.counters.into_iter().collect()),
             other => bail!("{} does not say how it is doing: {other:?}", self.entry.name()),
+        }
+    }
+
+    /// Hands a message to the client; its number, or nothing if the client does not take it.
+    pub fn send(&self, to: &str, message: &[u8]) -> Result<Option<u64>> {
+        let mut control = ControlClient::connect(control_socket(self.node.path()))?;
+        control.set_patience(Some(ANSWER))?;
+        let request = Request::Send { to: to.into(), data_hex: hex::encode(message), wait: false };
+        match control.request(&request)? {
+            Response::Sent { message } => Ok(Some(message)),
+            Response::Error { .. } => Ok(None),
+            other => bail!("{} does not say what became of a message: {other:?}", self.entry.name()),
         }
     }
 

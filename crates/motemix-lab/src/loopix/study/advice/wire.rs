@@ -56,7 +56,7 @@ fn noise() -> u32 {
 
 /// A datagram with its headers of IPv4 and UDP; a long one travels in fragments, each of which has
 /// a header of IPv4.
-pub(super) fn on_link(len: u32) -> f64 {
+pub fn on_link(len: u32) -> f64 {
     let further = (len + HEADERS_LEN - IP_LEN).div_ceil(FRAGMENT).saturating_sub(1);
     f64::from(len + HEADERS_LEN + further * IP_LEN)
 }

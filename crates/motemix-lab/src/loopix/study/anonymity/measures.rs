@@ -13,6 +13,8 @@
 //! * *Messages until known*: S₀ sends messages to one receiver, who works for the observer. It
 //!   multiplies the likelihoods of all users, message by message, until it is 95 % sure of S₀
 //!   (Wald's sequential test, for all users at once).
+//! * *Round trip*: the receiver acknowledges each message, and the observer follows the
+//!   acknowledgement to all who may get it. Whoever gets it sent the message.
 
 use super::super::chance::{Chance, Purpose};
 use super::super::estimate::{Estimate, Gathered};
@@ -50,6 +52,17 @@ pub struct Linkability {
     pub delta: [Estimate; 3],
     /// After how many messages the sender is known.
     pub known: Known,
+    /// What is known of messages that are acknowledged.
+    pub round_trip: RoundTrip,
+}
+
+/// What an observer knows who follows messages and their acknowledgements.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct RoundTrip {
+    /// How often the likeliest of all users is the sender of one message.
+    pub best_guess: Estimate,
+    /// After how many messages the sender is known.
+    pub known: Known,
 }
 
 /// After how many messages to one receiver their sender is known; nothing stands for more than
@@ -79,18 +92,33 @@ impl Linkability {
             best_guess_of_two: mean(&Trial::best_guess_of_two),
             delta: EPSILONS.map(|epsilon| mean(&|trial| trial.delta(epsilon))),
             known: Known::of(trials, MOST_MESSAGES, seed),
+            round_trip: RoundTrip {
+                best_guess: best_guess_after(1, trials, seed),
+                known: Known::of_round_trips(trials, MOST_MESSAGES, seed),
+            },
         }
     }
 }
 
-impl Trial {
-    /// Whether S₀ is the likeliest user; a part, if several are equally likely.
-    fn best_guess(&self) -> f64 {
-        let alike = self.others.iter().filter(|ratio| is_even(**ratio)).count();
-        if self.others.iter().any(|ratio| *ratio > 1.0 && !is_even(*ratio)) {
-            return 0.0;
+/// How often the likeliest of all users is the sender after so many messages to one receiver, all
+/// of them acknowledged.
+pub fn best_guess_after(messages: u32, trials: &[Trial], seed: u64) -> Estimate {
+    let ways = [Way::there(trials), Way::back(trials)];
+    let users = users_of(trials);
+    let guess = |more| {
+        let mut suspects =
+            Suspects::new(&ways, users, Chance::of(seed.wrapping_add(more), Purpose::Messages));
+        for _ in 0..messages {
+            suspects.hear(|_| true);
         }
-        1.0 / (1.0 + count(alike))
+        suspects.best_guess()
+    };
+    (0..trials.len() as u64).map(guess).collect::<Gathered>().estimate()
+}
+
+impl Trial {
+    fn best_guess(&self) -> f64 {
+        best_guess(self.others.iter().copied())
     }
 
     /// The share of the other users than whom S₀ is likelier.
@@ -115,13 +143,18 @@ impl Trial {
 impl Known {
     /// Counts for senders whose messages are as the trials, any of which may be the next.
     pub fn of(trials: &[Trial], bound: u32, seed: u64) -> Self {
-        let users = trials.first().map_or(0, |trial| trial.users);
-        let everybody = |_: u32, _: u32| true;
-        Self::despite_absence(trials, users, bound, seed, |_| everybody)
+        Self::by(&[Way::there(trials)], users_of(trials), bound, seed, |_| |_: u32, _: u32| true)
     }
 
-    /// The same if only some of `users` are present when a message is sent: `presence` makes, of a
-    /// seed, what says whether another user is there at a message. S₀ always is.
+    /// The same if each message is acknowledged, and the observer follows the acknowledgement too.
+    pub fn of_round_trips(trials: &[Trial], bound: u32, seed: u64) -> Self {
+        let ways = [Way::there(trials), Way::back(trials)];
+        Self::by(&ways, users_of(trials), bound, seed, |_| |_: u32, _: u32| true)
+    }
+
+    /// The same of the way there if only some of `users` are present when a message is sent:
+    /// `presence` makes, of a seed, what says whether another user is there at a message. S₀ always
+    /// is.
     pub fn despite_absence<P: Fn(u32, u32) -> bool>(
         trials: &[Trial],
         users: u32,
@@ -129,16 +162,27 @@ impl Known {
         seed: u64,
         presence: impl Fn(u64) -> P,
     ) -> Self {
-        // Chance has to decide who of the others is who, for all users are alike.
-        let logarithms: Vec<(Vec<f64>, u32)> = trials
-            .iter()
-            .map(|trial| (trial.others.iter().map(|ratio| libm::log(*ratio)).collect(), trial.users - 1))
-            .collect();
-        let senders = u64::from(SENDERS).min(trials.len() as u64);
+        Self::by(&[Way::there(trials)], users, bound, seed, presence)
+    }
+
+    fn by<P: Fn(u32, u32) -> bool>(
+        ways: &[Way],
+        users: u32,
+        bound: u32,
+        seed: u64,
+        presence: impl Fn(u64) -> P,
+    ) -> Self {
+        let trials = ways.iter().map(|way| way.messages.len()).min().unwrap_or(0);
+        let senders = u64::from(SENDERS).min(trials as u64);
         let known = (0..senders).map(|more| {
             let seed = seed.wrapping_add(more);
-            let mut chance = Chance::of(seed, Purpose::Messages);
-            messages(&logarithms, users, bound, &mut chance, presence(seed))
+            let is_present = presence(seed);
+            let mut suspects = Suspects::new(ways, users, Chance::of(seed, Purpose::Messages));
+            let sure = (0..bound).find(|message| {
+                suspects.hear(|user| is_present(user, *message));
+                suspects.is_sure()
+            });
+            sure.map_or(bound.saturating_add(1), |message| message + 1)
         });
         Self::after(known.collect(), bound)
     }
@@ -165,35 +209,114 @@ impl Known {
     }
 }
 
-/// Messages until S₀ is known; more than `bound` if that is not enough.
-fn messages(
-    trials: &[(Vec<f64>, u32)],
-    users: u32,
-    bound: u32,
-    chance: &mut Chance,
-    is_present: impl Fn(u32, u32) -> bool,
-) -> u32 {
-    let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
-    // ln(P(messages | user)/P(messages | S₀)) of those who may still be the sender.
-    let mut candidates: Vec<(u32, f64)> = (1..users).map(|user| (user, 0.0)).collect();
-    for message in 0..bound {
-        let (ratios, others) = &trials[chance.below(count) as usize];
-        candidates.retain_mut(|(user, log)| {
-            let slot = chance.below(*others) as usize;
-            match ratios.get(slot) {
-                Some(ratio) if is_present(*user, message) => {
-                    *log += ratio;
-                    true
+/// One way of messages: what each of them may have shown.
+struct Way {
+    /// ln(p/p₀) of the other users for whom it is not zero, and how many others there are.
+    messages: Vec<(Vec<f64>, u32)>,
+}
+
+impl Way {
+    /// The way of messages: who sent them.
+    fn there(trials: &[Trial]) -> Self {
+        Self::of(trials, |trial| &trial.others)
+    }
+
+    /// The way of acknowledgements: who gets them.
+    fn back(trials: &[Trial]) -> Self {
+        Self::of(trials, |trial| &trial.other_receivers)
+    }
+
+    fn of(trials: &[Trial], others: impl Fn(&Trial) -> &Vec<f64>) -> Self {
+        let more = excess(trials, &others);
+        let logarithms =
+            |trial: &Trial| others(trial).iter().map(|ratio| libm::log(*ratio) - more).collect::<Vec<_>>();
+        Self { messages: trials.iter().map(|trial| (logarithms(trial), trial.users - 1)).collect() }
+    }
+}
+
+/// All who may be S₀, message by message.
+struct Suspects<'w> {
+    ways: &'w [Way],
+    /// ln(P(messages | user)/P(messages | S₀)) of the others who may still be the sender.
+    others: Vec<(u32, f64)>,
+    /// Chance decides who of the others is who, for all users are alike.
+    chance: Chance,
+}
+
+impl<'w> Suspects<'w> {
+    fn new(ways: &'w [Way], users: u32, chance: Chance) -> Self {
+        Self { ways, others: (1..users).map(|user| (user, 0.0)).collect(), chance }
+    }
+
+    /// One more message, at which some of the others are present.
+    fn hear(&mut self, is_present: impl Fn(u32) -> bool) {
+        for way in self.ways {
+            let count = u32::try_from(way.messages.len()).unwrap_or(u32::MAX);
+            let (ratios, others) = &way.messages[self.chance.below(count) as usize];
+            let chance = &mut self.chance;
+            self.others.retain_mut(|(user, log)| {
+                let slot = chance.below(*others) as usize;
+                match ratios.get(slot) {
+                    Some(ratio) if is_present(*user) => {
+                        *log += ratio;
+                        true
+                    }
+                    _ => false,
                 }
-                _ => false,
-            }
-        });
-        let all: f64 = candidates.iter().map(|(_, log)| libm::exp(*log)).sum();
-        if 1.0 >= SURE * (1.0 + all) {
-            return message + 1;
+            });
         }
     }
-    bound.saturating_add(1)
+
+    fn is_sure(&self) -> bool {
+        let all: f64 = self.others.iter().map(|(_, log)| libm::exp(*log)).sum();
+        1.0 >= SURE * (1.0 + all)
+    }
+
+    /// Whether S₀ is the likeliest; a part, if several are equally likely.
+    fn best_guess(&self) -> f64 {
+        best_guess(self.others.iter().map(|(_, log)| libm::exp(*log)))
+    }
+}
+
+/// By how much the mean of ln(p/p₀) is too large, as far as the same trials show it.
+///
+/// Where many packets of each user are on their way, a message shows little, and by chance the mean
+/// of some hundred trials says that it speaks for others as often as not. But the mean of p/p₀ is
+/// known: it is a ratio of likelihoods, so that it is one if S₀ sent the message, less the
+/// probability that the other cannot have sent it. What it differs by in these trials says what
+/// the logarithm differs by: p/p₀ is a control variate (Glasserman, "Monte Carlo Methods in
+/// Financial Engineering", 2003, section 4.1).
+fn excess(trials: &[Trial], others: impl Fn(&Trial) -> &Vec<f64>) -> f64 {
+    let means = |trial: &Trial| {
+        let ratios = others(trial);
+        let all = f64::from(trial.users - 1);
+        let some = count(ratios.len()).max(1.0);
+        let logarithms = ratios.iter().map(|ratio| libm::log(*ratio)).sum::<f64>() / some;
+        (ratios.iter().sum::<f64>() / all, logarithms, count(ratios.len()) / all)
+    };
+    let means: Vec<_> = trials.iter().map(means).collect();
+    let mean = |of: &dyn Fn(&(f64, f64, f64)) -> f64| means.iter().map(of).sum::<f64>() / count(means.len());
+    let (ratio, log, possible) = (mean(&|of| of.0), mean(&|of| of.1), mean(&|of| of.2));
+    let together = mean(&|of| (of.0 - ratio) * (of.1 - log));
+    let alone = mean(&|of| (of.0 - ratio) * (of.0 - ratio));
+    if alone > 0.0 { together / alone * (ratio - possible) } else { 0.0 }
+}
+
+fn users_of(trials: &[Trial]) -> u32 {
+    trials.first().map_or(0, |trial| trial.users)
+}
+
+/// Whether S₀ is the likeliest user, of p/p₀ of the others; a part, if several are equally likely.
+fn best_guess(others: impl Iterator<Item = f64>) -> f64 {
+    let mut alike = 0;
+    for ratio in others {
+        if is_even(ratio) {
+            alike += 1;
+        } else if ratio > 1.0 {
+            return 0.0;
+        }
+    }
+    1.0 / (1.0 + count(alike))
 }
 
 /// Whether two users are equally likely, but for rounding.
@@ -221,6 +344,7 @@ mod tests {
             surprise,
             sender_bits,
             sender_min_bits,
+            other_receivers: others.clone(),
             others,
             users,
         }
@@ -245,6 +369,12 @@ mod tests {
         // Whoever is as likely each time is never told apart.
         let known = Known::of(&[trial(&[1.0; 9], 10)], 100, 1);
         assert_eq!(known.texts(), ["more than 100", "more than 100"]);
+        // An acknowledgement says as much again.
+        let round_trips = [trial(&[0.5; 9], 10)];
+        let known = Known::of_round_trips(&round_trips, 100, 1);
+        assert_eq!((known.half, known.most), (Some(4), Some(4)));
+        assert!((best_guess_after(3, &round_trips, 1).mean - 1.0).abs() < 1e-12);
+        assert!((best_guess_after(3, &[trial(&[1.0; 9], 10)], 1).mean - 0.1).abs() < 1e-12);
         // Whoever is absent is not the sender.
         let at_first = |_| |_: u32, message: u32| message < 4;
         let known = Known::despite_absence(&[trial(&[1.0; 9], 10)], 10, 100, 1, at_first);

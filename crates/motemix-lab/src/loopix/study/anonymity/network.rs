@@ -79,6 +79,8 @@ pub struct Trial {
     pub sender_min_bits: f64,
     /// How likely it is that other users sent it and not S₀: p/p₀ of each for whom it is not zero.
     pub others: Vec<f64>,
+    /// How likely it is that other users get it and not the one who does, in the same way.
+    pub other_receivers: Vec<f64>,
     /// Users in the network.
     pub users: u32,
 }
@@ -398,6 +400,11 @@ impl<'n> Run<'n> {
         let sent: f64 = senders.iter().sum();
         let likeliest = senders.iter().copied().fold(0.0, f64::max) / sent;
         let others = senders.iter().skip(1).filter(|mass| **mass > 0.0).map(|mass| mass / senders[0]);
+        let got = self.ended.iter().find(|ended| ended.is_target).map(|ended| ended.end);
+        let receiver = if let Some(End::Mailbox(user)) = got { user as usize } else { 0 };
+        let others_get =
+            of_users.iter().enumerate().filter(|(user, weight)| *user != receiver && **weight > 0.0);
+        let other_receivers = others_get.map(|(_, weight)| weight / of_users[receiver]);
         Trial {
             packet_bits: weights.iter().map(|weight| part(weight / all)).sum(),
             packet_min_bits: -libm::log2(most),
@@ -406,6 +413,7 @@ impl<'n> Run<'n> {
             sender_bits: senders.iter().map(|mass| part(mass / sent)).sum(),
             sender_min_bits: -libm::log2(likeliest),
             others: others.collect(),
+            other_receivers: other_receivers.collect(),
             users: self.network.users,
         }
     }
