@@ -203,7 +203,8 @@ fn building(args: &Args, plan: &Plan) -> Result<Figures, Failure> {
 }
 
 fn hosts(args: &Args) -> Result<Figures, Failure> {
-    let (campaign, point) = measured(&args.messages())?;
+    let (campaign, points) = measured(&args.messages())?;
+    let point = points.into_iter().next().context("nothing was measured")?;
     let rows = |quantity| row(&campaign, &point, quantity);
     let preset = Preset::patient();
     let config = &preset.config;

@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 const FILLS_IN: u32 = 12;
 /// Round trips after which a message that is not acknowledged is missing.
 const PATIENCE: u32 = 12;
-const SEED: u64 = 1;
+
+/// How long clients send, if nothing is said.
+const LENGTH: Duration = Duration::from_secs(20 * 60);
 
 /// What was measured, by quantity.
 pub const ACCEPTED: &str = "accepted";
@@ -31,8 +33,8 @@ pub const ROUND_TRIP_P99: &str = "round trip, p99";
 pub const CLIENT_BYTES: &str = "client bytes";
 
 pub fn messages(args: &Args) -> Result<(), Failure> {
-    let (campaign, point) = measured(args)?;
-    let rows = campaign.of(&[point]);
+    let (campaign, points) = measured(args)?;
+    let rows = campaign.of(&points);
     if args.measuring.json {
         return Ok(report::print_json(&rows)?);
     }
@@ -46,27 +48,34 @@ pub fn messages(args: &Args) -> Result<(), Failure> {
     Common::new(&args.measuring, LENGTH, 1)?.say_where("messages")
 }
 
-const LENGTH: Duration = Duration::from_secs(20 * 60);
-
-/// The rows of the point that the words mean, measured now or before.
-pub fn measured(args: &Args) -> Result<(Campaign, Point), Failure> {
+/// The rows of the points that the words mean, one for each repetition, measured now or before.
+pub fn measured(args: &Args) -> Result<(Campaign, Vec<Point>), Failure> {
+    if args.measuring.python.is_some() {
+        return Err(Failure::broken(
+            "--python: the Python nodes do not speak the preset's profile; leave it out",
+        ));
+    }
     let common = Common::new(&args.measuring, LENGTH, 1)?;
     let preset = Preset::from(args.preset);
     let clients = &preset.config.clients;
     let streams = [clients.loops, clients.drop, clients.payload];
-    let point = Point {
-        measurement: "messages".into(),
+    let point = |repetition| Point {
+        // With the times: what was measured with others is another measurement.
+        measurement: format!(
+            "messages every {:?}, delays of {:?}, pulls of {} every {:?}",
+            args.interval, clients.delay, preset.config.providers.max_retrieve, clients.pull
+        ),
         nodes: "motemix".into(),
         network: format!("{}+{}", args.providers, args.mixes),
         clients: args.clients.into(),
         rate: streams.iter().map(|mean| 1.0 / mean.as_secs_f64()).sum(),
-        repetition: 1,
+        repetition,
         seconds: common.length.as_secs_f64(),
     };
-    let mut session = Session::open(&common.out, "messages", 1)?;
-    let points = [point.clone()];
+    let points: Vec<_> = (1..=common.repetitions).map(point).collect();
+    let mut session = Session::open(&common.out, "messages", points.len())?;
     session.each(&points, |session, point| run(session, point, &common, &preset, args.interval))?;
-    Ok((session.finish(), point))
+    Ok((session.finish(), points))
 }
 
 /// Messages between clients, and what became of them.
@@ -135,7 +144,7 @@ fn run(
     let begin = Instant::now();
     let clients = usize::from(size.clients);
     let names: Vec<String> = testbed.of(Role::Client).map(|client| client.entry.name().to_owned()).collect();
-    let mut chance = Chance::of(SEED, Purpose::Messages);
+    let mut chance = Chance::of(point.repetition.into(), Purpose::Messages);
     let mut pause = || Duration::from_secs_f64(chance.exponential(interval.as_secs_f64()));
     let mut next: Vec<Instant> = (0..clients).map(|_| begin + pause()).collect();
     let mut post = Post::default();

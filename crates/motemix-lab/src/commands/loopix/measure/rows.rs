@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// What varies from one run to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// The command: `bandwidth`, `mix-throughput`, `saturation`, `latency`, `pull`, `mixing`.
+    /// The command: `bandwidth`, `mix-throughput`, `saturation`, `latency`, `pull`, `mixing`, and
+    /// `messages` with its times.
     pub measurement: String,
     /// Whose programs the nodes run: `motemix` or `python`.
     pub nodes: String,
