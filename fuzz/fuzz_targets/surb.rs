@@ -1,10 +1,12 @@
-//! A SURB is given away, with a byte changed or not, and a reply is sent with it.
+//! A SURB is given away, with a byte changed or not, and a reply is sent with it. SURBs made side by
+//! side are those made alone.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
+use motemix_crypto::PublicKey;
 use motemix_fuzz::{AnyProfile, Damage, ForProfile, Seen, is_header_refusal, path, process, seed};
-use motemix_sphinx::{Hop, MessageId, NodeId, PathHop, Profile, Surb, SurbKeys};
+use motemix_sphinx::{BATCH, Hop, MessageId, NodeId, PathHop, Profile, Surb, SurbBuilder, SurbKeys};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -14,18 +16,31 @@ struct Input {
     damage: Option<Damage>,
     data: Vec<u8>,
     raw: Vec<u8>,
+    others: Vec<Other>,
+}
+
+/// Another SURB that is made beside it.
+#[derive(Arbitrary, Debug)]
+struct Other {
+    hops: u8,
+    seed: u64,
+    /// A hop whose mix key has small order.
+    broken: Option<u8>,
 }
 
 fuzz_target!(|input: Input| input.profile.with(input));
 
 const ID: MessageId = MessageId([0x6d, 0x6f, 0x74, 0x65]);
 const FIRST_NODE_LEN: usize = 2;
+/// The longest SURB of a profile is shorter.
+const ROOM: usize = 256;
 
 impl ForProfile for Input {
     fn run<P: Profile>(self) {
         refuse_raw::<P>(&self.raw);
+        make_side_by_side::<P>(&self.others);
         let path = path(1 + usize::from(self.hops) % P::GEOMETRY.hops());
-        let mut encoded = [0; 256];
+        let mut encoded = [0; ROOM];
         let (keys, len) = Surb::<P>::create(&path, seed(self.seed), &mut encoded).expect("the path is sound");
         assert_eq!(len, Surb::<P>::encoded_len(path.len()));
         let encoded = &mut encoded[..len];
@@ -51,6 +66,43 @@ impl ForProfile for Input {
             return_to_owner::<P>(packet.as_mut(), &path, &keys, &self.data);
         }
     }
+}
+
+impl Other {
+    fn builder<P: Profile>(&self) -> SurbBuilder<P> {
+        let mut path = path(1 + usize::from(self.hops) % P::GEOMETRY.hops());
+        if let Some(broken) = self.broken {
+            let broken = usize::from(broken) % path.len();
+            path[broken].mix_key = PublicKey([0; 32]);
+        }
+        SurbBuilder::new(&path, seed(self.seed)).expect("the path has a length that there is")
+    }
+}
+
+/// A path with a broken key harms no other.
+fn make_side_by_side<P: Profile>(others: &[Other]) {
+    let others = &others[..others.len().min(2 * BATCH + 3)];
+    let mut builders: Vec<_> = others.iter().map(Other::builder::<P>).collect();
+    let mut ends = vec![Ok(false); builders.len()];
+    while SurbBuilder::step_batch(&mut builders, |at, outcome| ends[at] = outcome) > 0 {}
+    for ((other, together), end) in others.iter().zip(builders).zip(ends) {
+        let mut alone = other.builder::<P>();
+        let end_alone = loop {
+            match alone.step() {
+                Ok(false) => {}
+                end => break end,
+            }
+        };
+        assert_eq!(end, end_alone);
+        assert_eq!(written(together), written(alone));
+    }
+}
+
+/// What is given away, and the name that the owner waits for.
+fn written<P: Profile>(builder: SurbBuilder<P>) -> Option<(Vec<u8>, String)> {
+    let mut encoded = [0; ROOM];
+    let (keys, len) = builder.finish(&mut encoded)?;
+    Some((encoded[..len].to_vec(), format!("{:?}", keys.header_id())))
 }
 
 /// Bytes that nobody made: what can be read can be replied with, and the reply goes nowhere.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub struct Processing {
     /// Threads that process packets, the one that sends and receives among them. By default as many
-    /// as the process may use cores. Those besides the first start when there is work for them.
+    /// as the process may use cores, and never more: batches that wait for a core have left the
+    /// queue that is fair to neighbours. Those besides the first start when there is work for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
     /// How long the packets of a batch may take together: for no longer is one packet held back by
@@ -38,8 +39,8 @@ impl Processing {
 
     /// How many threads there may be.
     pub fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.threads.map_or_else(cores, usize::from).clamp(1, Self::MOST_THREADS.into())
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.map_or(cores, usize::from).clamp(1, cores.min(Self::MOST_THREADS.into()))
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
@@ -52,5 +53,17 @@ impl Processing {
             return Err(Fault::new("processing.batch_time", problem, "for example \"200us\""));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_threads_than_cores() {
+        let threads = |asked| Processing { threads: asked, ..Processing::default() }.threads();
+        let cores = threads(None);
+        assert_eq!((threads(Some(1)), threads(Some(Processing::MOST_THREADS))), (1, cores));
     }
 }

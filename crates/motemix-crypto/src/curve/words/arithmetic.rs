@@ -14,6 +14,15 @@ pub const COORDINATES: usize = 3;
 /// Points to choose from.
 pub type Table = [[[u32; WORDS]; COORDINATES]; 8];
 
+/// p.
+#[cfg(any(armv6m, armv7m))]
+pub(super) const PRIME: [u32; WORDS] =
+    [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
+/// 64·p: with it, what an inversion leaves becomes positive.
+#[cfg(any(armv6m, armv7m))]
+pub(super) const PRIME_TIMES_64: [u32; WORDS + 1] =
+    [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
+
 /// Arithmetic modulo p on eight words, the least first. Any eight words are an element, not only
 /// those below p, and so is every result. A type, because each core has instructions of its own.
 ///

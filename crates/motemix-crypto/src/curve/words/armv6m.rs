@@ -6,7 +6,7 @@
 
 use core::arch::global_asm;
 
-use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, Ladder, PRIME, PRIME_TIMES_64, Table, WORDS};
 use super::field::Element;
 use super::product::OfHalves;
 
@@ -43,13 +43,6 @@ struct Divisors {
     /// What the number that is inverted has to be multiplied with to be these, modulo p.
     multiples: Pair,
 }
-
-/// p.
-const PRIME: [u32; WORDS] =
-    [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
-/// 64·p.
-const PRIME_TIMES_64: [u32; WORDS + 1] =
-    [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
 
 /// Karatsuba's way to products, down to 32 bits.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@
 use core::arch::global_asm;
 use core::hint::black_box;
 
-use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, Ladder, PRIME, PRIME_TIMES_64, Table, WORDS};
 use super::field::Element;
 use super::product::OfHalves;
 
@@ -32,13 +32,6 @@ unsafe extern "C" {
     fn motemix_armv7m_inverse(numbers: &mut [[u32; WORDS + 2]; 4]);
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
 }
-
-/// p.
-const PRIME: [u32; WORDS] =
-    [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
-/// 64·p.
-const PRIME_TIMES_64: [u32; WORDS + 1] =
-    [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
 
 /// That of a Cortex-M3.
 #[derive(Debug, Clone, Copy)]
