@@ -159,7 +159,7 @@ pub unsafe extern "C" fn motemix_document_about(document: *const Document, about
 unsafe fn find(
     document: *const Document,
     out: *mut Descriptor,
-    is_it: impl Fn(&motemix_directory::Descriptor<'_>) -> bool,
+    is_it: impl Fn(&motemix_directory::DocumentNode<'_>) -> bool,
 ) -> Status {
     done((|| {
         // SAFETY: the caller's promise.

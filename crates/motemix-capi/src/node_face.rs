@@ -156,21 +156,19 @@ pub unsafe extern "C" fn motemix_node_begin_epoch(
     call(|| {
         // SAFETY: the caller's promise.
         let (mut inner, document) = unsafe { (Entered::new(node)?, opened(document)?) };
-        let (epoch, me) = (document.epoch(), usize::from(inner.node.id().get()));
+        let (epoch, me) = (document.epoch(), inner.node.id());
         let key = inner.prepared.filter(|(prepared, _)| *prepared == epoch).ok_or(Status::NotPrepared)?.1;
-        let described = document.nodes().nth(me).ok_or(Status::UnknownNode)?;
+        let described = document.nodes().find(|node| node.id == me).ok_or(Status::UnknownNode)?;
         if described.mix_key != key {
             return Err(Status::KeyMismatch);
         }
-        let entries =
-            document.nodes().map(|node| motemix_directory::Entry { mix_key: node.mix_key, role: node.role });
         // From the first epoch on, headers are built for the receiver of the last message.
         let receiver = if inner.node.epoch().is_none() { inner.receiver } else { None };
         let config = motemix_node::Config::of_shared_channel(document.parameters())
             .with_answer_within(inner.answer_within)
             .with_receiver(receiver);
         let (now, ends) = (Instant::from_micros(now_us), Instant::from_micros(ends_us));
-        Ok(inner.node.begin_epoch(now, epoch, ends, entries, config)?)
+        Ok(inner.node.begin_epoch(now, epoch, ends, document.entries(), config)?)
     })
 }
 

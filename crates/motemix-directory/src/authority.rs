@@ -1,31 +1,25 @@
-//! Who may sign a document, and the form of a signature: a `COSE_Sign1` (RFC 9052 §4.2) of fixed
-//! length.
+//! Who may sign a document.
 
 use core::fmt;
 
 use blake2::{Blake2s256, Digest};
-use ed25519_dalek::SigningKey;
-use ed25519_dalek::ed25519::signature::MultipartSigner;
-#[cfg(not(target_os = "none"))]
-use ed25519_dalek::{Signature, VerifyingKey, ed25519::signature::MultipartVerifier};
 use motemix_crypto::ed25519;
 
+use crate::signature::{self, Signer};
 use crate::types::MAX_SIGNATURES;
 
-/// Tag 18, array of 4; protected header `{1: -8}` in a byte string; unprotected header `{4: key
-/// id}`.
-const COSE_HEAD: [u8; 9] = [0xd2, 0x84, 0x43, 0xa1, 0x01, 0x27, 0xa1, 0x04, 0x48];
-/// Detached payload; byte string of 64.
-const COSE_MIDDLE: [u8; 3] = [0xf6, 0x58, 0x40];
-/// Length of an encoded signature.
-pub(crate) const SIGNATURE_LEN: usize = 9 + 8 + 3 + 64;
-/// The `Sig_structure` (RFC 9052 §4.4) up to the payload's byte string: array of 4, "Signature1",
-/// the protected header, the external data.
-pub(crate) const SIGNED_HEAD: &[u8] = b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x1amotemix/1 network document";
-
-/// The first 8 bytes of BLAKE2s-256 of an authority's public key: says which key to try.
+/// The first 8 bytes of BLAKE2s-256 of a public key: says which key to try.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeyId(pub [u8; 8]);
+
+impl KeyId {
+    #[inline(never)]
+    pub(crate) fn of(key: &[u8; 32]) -> Self {
+        let mut id = [0; 8];
+        id.iter_mut().zip(Blake2s256::digest(key)).for_each(|(to, from)| *to = from);
+        Self(id)
+    }
+}
 
 impl fmt::Display for KeyId {
     /// In hexadecimal.
@@ -51,11 +45,8 @@ impl AuthorityKey {
         if ed25519::is_key(key) { Ok(Self::of(key)) } else { Err(AuthorityKeyError) }
     }
 
-    #[inline(never)]
     fn of(key: &[u8; 32]) -> Self {
-        let mut id = [0; 8];
-        id.iter_mut().zip(Blake2s256::digest(key)).for_each(|(to, from)| *to = from);
-        Self { key: *key, id: KeyId(id) }
+        Self { key: *key, id: KeyId::of(key) }
     }
 
     /// The key's 32 bytes.
@@ -69,19 +60,8 @@ impl AuthorityKey {
     }
 
     /// Whether `signature` is by this key over the concatenated parts.
-    ///
-    /// The point is computed anew: that is a tenth of a verification, and 40 bytes an authority
-    /// are kept instead of 200.
-    #[cfg(not(target_os = "none"))]
     pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
-        VerifyingKey::from_bytes(&self.key)
-            .is_ok_and(|point| point.multipart_verify(parts, &Signature::from_bytes(signature)).is_ok())
-    }
-
-    /// The same on a board.
-    #[cfg(target_os = "none")]
-    pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &[u8; 64]) -> bool {
-        ed25519::is_signed(&self.key, parts, signature)
+        signature::is_valid(&self.key, parts, signature)
     }
 }
 
@@ -98,22 +78,22 @@ impl fmt::Display for AuthorityKeyError {
 impl core::error::Error for AuthorityKeyError {}
 
 /// An authority's Ed25519 secret key. Wiped when dropped; prints as `AuthoritySecret(..)`.
-pub struct AuthoritySecret(SigningKey);
+pub struct AuthoritySecret(Signer);
 
 impl AuthoritySecret {
     /// From 32 random bytes: the private key of RFC 8032 §5.1.5.
     pub fn from_bytes(seed: &[u8; 32]) -> Self {
-        Self(SigningKey::from_bytes(seed))
+        Self(Signer::from_bytes(seed))
     }
 
     /// The public key.
     pub fn public_key(&self) -> AuthorityKey {
-        AuthorityKey::of(self.0.verifying_key().as_bytes())
+        AuthorityKey::of(&self.0.public_key())
     }
 
-    /// Signs the concatenated parts; `None` never happens for Ed25519.
-    pub(crate) fn sign(&self, parts: &[&[u8]]) -> Option<[u8; 64]> {
-        self.0.try_multipart_sign(parts).ok().map(|signature| signature.to_bytes())
+    /// What signs for it.
+    pub(crate) const fn signer(&self) -> &Signer {
+        &self.0
     }
 }
 
@@ -186,19 +166,3 @@ impl fmt::Display for AuthoritiesError {
 }
 
 impl core::error::Error for AuthoritiesError {}
-
-/// The encoded signature.
-pub(crate) fn encode_signature(id: KeyId, signature: &[u8; 64]) -> [u8; SIGNATURE_LEN] {
-    let mut out = [0; SIGNATURE_LEN];
-    let parts = COSE_HEAD.iter().chain(&id.0).chain(&COSE_MIDDLE).chain(signature);
-    out.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
-    out
-}
-
-/// Takes an encoded signature apart; `None` if it is not in the one form that there is.
-pub(crate) fn decode_signature(bytes: &[u8; SIGNATURE_LEN]) -> Option<(KeyId, &[u8; 64])> {
-    let bytes = bytes.strip_prefix(&COSE_HEAD)?;
-    let (id, bytes) = bytes.split_first_chunk()?;
-    let signature = bytes.strip_prefix(&COSE_MIDDLE)?.first_chunk()?;
-    Some((KeyId(*id), signature))
-}

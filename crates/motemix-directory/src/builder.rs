@@ -5,27 +5,28 @@ use core::net::SocketAddr;
 
 use motemix_crypto::PublicKey;
 
-use crate::authority::{AuthorityKey, AuthoritySecret, KeyId, SIGNATURE_LEN, SIGNED_HEAD, encode_signature};
+use crate::authority::{AuthorityKey, AuthoritySecret, KeyId};
 use crate::cbor::{Full, Writer};
 use crate::contents::{Contents, Draft, write_head};
 use crate::document::SignedDocument;
+use crate::envelope::{MAX_HEAD_LEN, frame};
 use crate::error::{DocumentError, Field};
 use crate::node::write_node;
+use crate::signature::{self, Label, SIGNATURE_LEN};
 use crate::types::{MAX_NODES, MAX_SIGNATURES, Role};
 
 /// Bytes for everything but nodes and signatures, at most, and for encoding.
 const OVERHEAD: usize = 192;
 /// Bytes for a node, at most.
 const MAX_NODE_LEN: usize = 1 + (2 + 32) + 1 + (2 + 32) + 1 + 2 * (1 + 18);
-/// The file's array of 2 and the longest head of the payload's byte string.
-const MAX_HEAD_LEN: usize = 1 + 5;
 
 /// The length of a buffer that surely holds a document of that many nodes and signatures.
 pub const fn document_len_limit(nodes: usize, signatures: usize) -> usize {
     OVERHEAD + MAX_NODE_LEN * nodes + SIGNATURE_LEN * signatures
 }
 
-/// A node to be described. Its id is its place in the order given.
+/// A node to be described. Its id is its place in the order given; [`VACANT`](Self::VACANT) leaves
+/// an id to nobody.
 #[derive(Clone, Copy, Debug)]
 pub struct NewNode<'n> {
     /// Unique; 1 to 32 bytes of `[a-z0-9-]`.
@@ -36,6 +37,16 @@ pub struct NewNode<'n> {
     pub mix_key: PublicKey,
     /// One or two, unicast, port not 0. Flow label and scope of an IPv6 address are not carried.
     pub addresses: &'n [SocketAddr],
+}
+
+impl NewNode<'_> {
+    /// Nobody has this id: its node left the network, and those behind it keep theirs.
+    pub const VACANT: Self =
+        Self { name: "", role: Role::Endpoint, mix_key: PublicKey([0; 32]), addresses: &[] };
+
+    fn is_vacant(&self) -> bool {
+        self.name.is_empty() && self.addresses.is_empty()
+    }
 }
 
 /// A document that waits for signatures, in the caller's buffer.
@@ -71,21 +82,35 @@ impl<'b> DocumentBuilder<'b> {
         let count = nodes.len();
         write_head(&mut writer, draft, count)?;
         for node in nodes.take(MAX_NODES) {
+            if node.is_vacant() {
+                writer.null()?;
+                continue;
+            }
             write_node(&mut writer, node.name, node.role, &node.mix_key, node.addresses)?;
         }
         let len = writer.written();
-        let mut head = [0; MAX_HEAD_LEN];
-        let mut writer = Writer::new(&mut head);
-        writer.array(2)?;
-        writer.bytes_head(len)?;
-        let payload_start = writer.written();
-        out.copy_within(MAX_HEAD_LEN..MAX_HEAD_LEN + len, payload_start);
-        out.iter_mut().zip(head).take(payload_start).for_each(|(to, from)| *to = from);
+        Self::framed(out, len)
+    }
+
+    /// Reads the payload that stands behind the longest head, and puts it behind its own.
+    fn framed(out: &'b mut [u8], len: usize) -> Result<Self, BuildError> {
+        let payload_start = frame(out, len)?;
         let payload_end = payload_start + len;
         let builder =
             Self { out, payload_end, payload_start, signers: [KeyId([0; 8]); MAX_SIGNATURES], signed: 0 };
         Contents::read(builder.payload(), payload_start)?;
         Ok(builder)
+    }
+
+    /// A document with a payload that was encoded before, to be signed or to collect signatures.
+    /// `out` is as long as for [`encode`](Self::encode).
+    ///
+    /// # Errors
+    /// [`BuildError::BufferTooSmall`], or [`BuildError::Refused`].
+    pub fn of_payload(out: &'b mut [u8], payload: &[u8]) -> Result<Self, BuildError> {
+        let place = out.get_mut(MAX_HEAD_LEN..).and_then(|out| out.get_mut(..payload.len()));
+        place.ok_or(BuildError::BufferTooSmall)?.copy_from_slice(payload);
+        Self::framed(out, payload.len())
     }
 
     /// The payload. Authorities that agree on a draft get the same bytes, and compare them.
@@ -96,7 +121,7 @@ impl<'b> DocumentBuilder<'b> {
     /// The bytes that an authority signs, in two parts to be concatenated, for a key kept
     /// elsewhere.
     pub fn to_be_signed(&self) -> [&[u8]; 2] {
-        [SIGNED_HEAD, self.out.get(1..self.payload_end).unwrap_or_default()]
+        [Label::Document.signed_head(), self.out.get(1..self.payload_end).unwrap_or_default()]
     }
 
     /// Signs.
@@ -104,7 +129,7 @@ impl<'b> DocumentBuilder<'b> {
     /// # Errors
     /// As [`DocumentBuilder::attach`].
     pub fn sign(&mut self, secret: &AuthoritySecret) -> Result<(), BuildError> {
-        let signature = secret.sign(&self.to_be_signed()).ok_or(BuildError::BadSignature)?;
+        let signature = secret.signer().sign(&self.to_be_signed()).ok_or(BuildError::BadSignature)?;
         self.attach(&secret.public_key(), &signature)
     }
 
@@ -123,7 +148,7 @@ impl<'b> DocumentBuilder<'b> {
         let at = self.end();
         let signer = self.signers.get_mut(self.signed).ok_or(BuildError::TooManySignatures)?;
         let place = self.out.get_mut(at..at + SIGNATURE_LEN).ok_or(BuildError::BufferTooSmall)?;
-        place.copy_from_slice(&encode_signature(key.id(), signature));
+        place.copy_from_slice(&signature::encode(key.id(), signature));
         *signer = key.id();
         self.signed += 1;
         Ok(())

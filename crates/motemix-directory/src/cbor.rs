@@ -125,13 +125,14 @@ impl<'a> Reader<'a> {
 
     /// A number, or null.
     pub(crate) fn uint_or_null(&mut self, most: u64) -> Read<Option<u64>> {
-        match self.rest.split_first() {
-            Some((&NULL, rest)) => {
-                self.rest = rest;
-                Ok(None)
-            }
-            _ => self.uint(0, most).map(Some),
-        }
+        if self.is_null() { Ok(None) } else { self.uint(0, most).map(Some) }
+    }
+
+    /// Whether null follows; it is read then.
+    pub(crate) fn is_null(&mut self) -> bool {
+        let Some((&NULL, rest)) = self.rest.split_first() else { return false };
+        self.rest = rest;
+        true
     }
 
     pub(crate) fn bytes(&mut self, least: u32, most: u32) -> Read<&'a [u8]> {

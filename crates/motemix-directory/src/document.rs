@@ -1,24 +1,19 @@
 //! A document on its way from bytes to something that a node acts on.
 
-use crate::authority::{Authorities, KeyId, SIGNATURE_LEN, SIGNED_HEAD, decode_signature};
-use crate::cbor::Reader;
-use crate::contents::Contents;
-use crate::error::{DocumentError, Field, Flaw};
-use crate::node::{Descriptor, Nodes};
+use crate::authority::{Authorities, KeyId};
+use crate::contents::{Contents, Draft};
+use crate::envelope::Envelope;
+use crate::error::DocumentError;
+use crate::node::{DocumentNode, Nodes};
 use crate::parameters::Parameters;
 use crate::profile::ProfileName;
+use crate::signature::Label;
 use crate::topology::{Entry, Topology, TopologyError};
 use crate::types::{Epoch, MAX_SIGNATURES, UnixTime};
 
 /// Bytes in the shape of a signed document. Nothing of what they say is known to be true.
 #[derive(Clone, Copy, Debug)]
-pub struct SignedDocument<'a> {
-    /// The payload with the head of its byte string, as it is signed.
-    framed_payload: &'a [u8],
-    payload: &'a [u8],
-    payload_offset: usize,
-    signatures: &'a [[u8; SIGNATURE_LEN]],
-}
+pub struct SignedDocument<'a>(Envelope<'a>);
 
 impl<'a> SignedDocument<'a> {
     /// Takes the envelope apart: payload and signatures. Work is linear in their number (at most
@@ -27,32 +22,17 @@ impl<'a> SignedDocument<'a> {
     /// # Errors
     /// [`DocumentError::Malformed`].
     pub fn parse(file: &'a [u8]) -> Result<Self, DocumentError> {
-        let reader = &mut Reader::new(file, 0, Field::File);
-        reader.array(2, 2)?;
-        let framed = reader.rest();
-        let payload = reader.at(Field::Payload).bytes(0, u32::MAX)?;
-        let (framed_payload, _) = framed.split_at(framed.len() - reader.rest().len());
-        let payload_offset = reader.offset() - payload.len();
-        let count = reader.at(Field::Signatures).array(1, MAX_SIGNATURES as u32)?;
-        let start = reader.rest();
-        for _ in 0..count {
-            let signature = reader.at(Field::Signatures).take(SIGNATURE_LEN)?;
-            let signature = signature.first_chunk().and_then(decode_signature);
-            signature.ok_or_else(|| reader.refuse(Flaw::NotOurSignature))?;
-        }
-        reader.finish(Field::File)?;
-        let (signatures, _) = start.as_chunks();
-        Ok(Self { framed_payload, payload, payload_offset, signatures })
+        Envelope::parse(file, MAX_SIGNATURES as u32).map(Self)
     }
 
     /// The payload, for comparison with another authority's. Unverified.
     pub fn payload(&self) -> &'a [u8] {
-        self.payload
+        self.0.payload
     }
 
     /// The signatures with the keys they name, to be collected from several copies. Unverified.
     pub fn signatures(&self) -> impl Iterator<Item = (KeyId, &'a [u8; 64])> + use<'a> {
-        self.signatures.iter().filter_map(decode_signature)
+        self.0.signatures()
     }
 
     /// Counts the distinct authorities that signed, then checks every field of the payload.
@@ -81,14 +61,15 @@ impl<'a> SignedDocument<'a> {
         for (id, signature) in self.signatures() {
             let Some((index, key)) = authorities.find(id) else { continue };
             let Some(seen @ false) = signed.get_mut(index) else { continue };
-            if key.verifies(&[SIGNED_HEAD, self.framed_payload], signature) {
+            if key.verifies(&self.0.signed_parts(Label::Document), signature) {
                 *seen = true;
                 valid += 1;
             } else {
                 invalid += 1;
             }
             if valid == needed {
-                return Ok(AuthenticDocument { payload: self.payload, payload_offset: self.payload_offset });
+                let Envelope { payload, payload_offset, .. } = self.0;
+                return Ok(AuthenticDocument { payload, payload_offset });
             }
         }
         Err(DocumentError::TooFewSignatures { valid, invalid, needed })
@@ -121,22 +102,22 @@ pub struct VerifiedDocument<'a> {
 impl<'a> VerifiedDocument<'a> {
     /// The epoch that it is about.
     pub fn epoch(&self) -> Epoch {
-        self.contents.epoch
+        self.contents.draft.epoch
     }
 
     /// The first second in which it may be used.
     pub fn valid_after(&self) -> UnixTime {
-        self.contents.valid_after
+        self.contents.draft.valid_after
     }
 
     /// The first second in which it may no longer be used.
     pub fn valid_until(&self) -> UnixTime {
-        self.contents.valid_until
+        self.contents.draft.valid_until
     }
 
     /// The network's name; the caller compares it with the one configured.
     pub fn network_name(&self) -> &'a str {
-        self.contents.network_name
+        self.contents.draft.network_name
     }
 
     /// Admits the document for use at `now`. `newest_seen` is the newest epoch ever admitted, which
@@ -163,7 +144,7 @@ impl<'a> VerifiedDocument<'a> {
         now: UnixTime,
         newest_seen: Option<Epoch>,
     ) -> Result<NetworkDocument<'a>, DocumentError> {
-        let overlap = self.contents.parameters.overlap.as_secs();
+        let overlap = self.contents.draft.parameters.overlap.as_secs();
         self.admit_within(now, overlap, newest_seen.map(|Epoch(newest)| Epoch(newest.saturating_sub(1))))
     }
 
@@ -173,7 +154,7 @@ impl<'a> VerifiedDocument<'a> {
         overlap: u64,
         newest_seen: Option<Epoch>,
     ) -> Result<NetworkDocument<'a>, DocumentError> {
-        let Contents { epoch, valid_after, valid_until, .. } = self.contents;
+        let Draft { epoch, valid_after, valid_until, .. } = self.contents.draft;
         if let Some(newest_seen) = newest_seen.filter(|newest| epoch < *newest) {
             return Err(DocumentError::RolledBack { epoch, newest_seen });
         }
@@ -198,37 +179,47 @@ pub struct NetworkDocument<'a> {
 impl<'a> NetworkDocument<'a> {
     /// The epoch that it is about.
     pub fn epoch(&self) -> Epoch {
-        self.contents.epoch
+        self.contents.draft.epoch
     }
 
     /// The first second in which it may be used.
     pub fn valid_after(&self) -> UnixTime {
-        self.contents.valid_after
+        self.contents.draft.valid_after
     }
 
     /// The first second in which it may no longer be used.
     pub fn valid_until(&self) -> UnixTime {
-        self.contents.valid_until
+        self.contents.draft.valid_until
     }
 
     /// The network's name; the caller compares it with the one configured.
     pub fn network_name(&self) -> &'a str {
-        self.contents.network_name
+        self.contents.draft.network_name
+    }
+
+    /// All that it says besides its nodes.
+    pub fn draft(&self) -> Draft<'a> {
+        self.contents.draft
     }
 
     /// The packet profile.
     pub fn profile(&self) -> ProfileName {
-        self.contents.profile
+        self.contents.draft.profile
     }
 
     /// What all nodes must agree on.
     pub fn parameters(&self) -> Parameters {
-        self.contents.parameters
+        self.contents.draft.parameters
     }
 
     /// How many nodes there are, 1 to 16,384.
     pub fn node_count(&self) -> usize {
         self.contents.nodes.len()
+    }
+
+    /// How many ids there are, 1 to 16,384: as many as nodes, if no id is vacant.
+    pub fn id_count(&self) -> usize {
+        usize::from(self.contents.nodes.ids())
     }
 
     /// The nodes, in the order of their ids.
@@ -237,22 +228,29 @@ impl<'a> NetworkDocument<'a> {
     }
 
     /// The node of that name. Reads the document from its beginning.
-    pub fn find(&self, name: &str) -> Option<Descriptor<'a>> {
+    pub fn find(&self, name: &str) -> Option<DocumentNode<'a>> {
         self.nodes().find(|node| node.name == name)
     }
 
-    /// Copies what paths are made of into `entries`, 34 bytes a node.
+    /// What paths are made of, in the order of ids; [`Entry::VACANT`] where an id has no node.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + Clone + use<'a> {
+        let mut nodes = self.nodes().peekable();
+        (0..self.contents.nodes.ids()).map(move |id| {
+            let node = nodes.next_if(|node| node.id.get() == id);
+            node.map_or(Entry::VACANT, |node| Entry { mix_key: node.mix_key, role: node.role })
+        })
+    }
+
+    /// Copies what paths are made of into `entries`, 34 bytes an id.
     ///
     /// # Errors
-    /// [`TopologyError::TooSmall`] if `entries` is shorter than [`NetworkDocument::node_count`].
+    /// [`TopologyError::TooSmall`] if `entries` is shorter than [`NetworkDocument::id_count`].
     pub fn fill_entries<'t>(&self, entries: &'t mut [Entry]) -> Result<Topology<'t>, TopologyError> {
         let lent = entries.len();
         let (entries, _) = entries
-            .split_at_mut_checked(self.node_count())
-            .ok_or(TopologyError::TooSmall { needed: self.node_count(), lent })?;
-        for (entry, node) in entries.iter_mut().zip(self.nodes()) {
-            *entry = Entry { mix_key: node.mix_key, role: node.role };
-        }
+            .split_at_mut_checked(self.id_count())
+            .ok_or(TopologyError::TooSmall { needed: self.id_count(), lent })?;
+        entries.iter_mut().zip(self.entries()).for_each(|(place, entry)| *place = entry);
         Topology::new(entries)
     }
 }

@@ -91,6 +91,10 @@ pub enum Field {
     NodeRole,
     MixKey,
     Addresses,
+    /// The key that a node is known by.
+    Identity,
+    Issued,
+    Capabilities,
 }
 
 /// What is wrong with a field.
@@ -220,6 +224,9 @@ impl fmt::Display for Field {
             Self::NodeRole => "role",
             Self::MixKey => "mix key",
             Self::Addresses => "addresses",
+            Self::Identity => "identity",
+            Self::Issued => "issued",
+            Self::Capabilities => "capabilities",
         })
     }
 }

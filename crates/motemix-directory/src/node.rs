@@ -17,8 +17,8 @@ const WINDOW: usize = if cfg!(target_os = "none") { 8 } else { 128 };
 
 /// A node of the network, as its authorities describe it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Descriptor<'a> {
-    /// Its index in the document, valid in this epoch only.
+pub struct DocumentNode<'a> {
+    /// Its place in the document.
     pub id: NodeId,
     /// Unique in the document; 1 to 32 bytes of `[a-z0-9-]`.
     pub name: &'a str,
@@ -51,7 +51,7 @@ impl<'a> Addresses<'a> {
     }
 
     /// Reads and checks them.
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DocumentError> {
+    pub(crate) fn read(reader: &mut Reader<'a>) -> Result<Self, DocumentError> {
         let count = reader.array(1, MAX_ADDRESSES as u32)?;
         let items = reader.rest();
         for _ in 0..count {
@@ -161,6 +161,10 @@ pub(crate) fn write_node(
         Role::Endpoint => writer.null()?,
     }
     writer.bytes(&mix_key.0)?;
+    write_addresses(writer, addresses)
+}
+
+pub(crate) fn write_addresses(writer: &mut Writer<'_>, addresses: &[SocketAddr]) -> Result<(), Full> {
     writer.array(addresses.len())?;
     for address in addresses {
         let port = address.port().to_be_bytes();
@@ -179,22 +183,33 @@ pub(crate) fn write_node(
     Ok(())
 }
 
-/// The nodes of a document, in the order of their ids.
+/// The nodes of a document, in the order of their ids. Not each id need have one.
 #[derive(Clone, Debug)]
 pub struct Nodes<'a> {
     reader: Reader<'a>,
     next: u16,
-    count: u16,
+    /// How many ids there are.
+    ids: u16,
+    /// How many nodes have one from `next` on.
+    left: u16,
 }
 
 impl<'a> Nodes<'a> {
-    /// Reads and checks `count` nodes: each one, that names and keys are unique, and that layers
-    /// have no gap. `reader` is then behind them.
-    pub(crate) fn read(reader: &mut Reader<'a>, count: u16) -> Result<Self, DocumentError> {
-        let nodes = Self { reader: *reader, next: 0, count };
+    /// Reads and checks what stands at `ids` ids: each node, that names and keys are unique, and that
+    /// layers have no gap. `reader` is then behind them.
+    pub(crate) fn read(reader: &mut Reader<'a>, ids: u16) -> Result<Self, DocumentError> {
+        let mut nodes = Self { reader: *reader, next: 0, ids, left: 0 };
         let mut layers = 0u32;
-        for index in 0..count {
+        for index in 0..ids {
             reader.at_node(NodeId::new(index));
+            if reader.at(Field::Nodes).is_null() {
+                // Nobody can have the last id: documents would differ that say the same.
+                if index + 1 == ids {
+                    return Err(reader.refuse(Flaw::Missing));
+                }
+                continue;
+            }
+            nodes.left += 1;
             if let Role::Mix { layer } = Raw::read(reader)?.role {
                 layers |= 1 << layer;
             }
@@ -216,8 +231,8 @@ impl<'a> Nodes<'a> {
         for number in numbers {
             let Some(twice) = self.twice(number) else { continue };
             let mut nodes = self.clone();
-            let both = nodes.raw().enumerate().filter(|(_, node)| number(node) == Some(twice));
-            let mut both = both.filter_map(|(index, _)| NodeId::new(index as u16));
+            let both = nodes.raw().filter(|(_, node)| number(node) == Some(twice));
+            let mut both = both.filter_map(|(index, _)| NodeId::new(index));
             if let (Some(other), second) = (both.next(), both.next()) {
                 let mut reader = self.reader;
                 reader.at_node(second);
@@ -241,13 +256,13 @@ impl<'a> Nodes<'a> {
     #[inline(never)]
     fn twice<V: Copy + Ord + Default>(&self, property: Property<'a, V>) -> Option<V> {
         let mut rest = self.clone();
-        while rest.len() != 0 {
+        while rest.left != 0 {
             let mut window = [V::default(); WINDOW];
             let mut filled = 0;
             let mut twice = None;
             while filled < WINDOW
                 && twice.is_none()
-                && let Some(value) = rest.raw().find_map(|node| property(&node))
+                && let Some(value) = rest.raw().find_map(|(_, node)| property(&node))
             {
                 let (sorted, free) = window.split_at_mut(filled);
                 match (sorted.binary_search(&value), free.first_mut()) {
@@ -264,7 +279,7 @@ impl<'a> Nodes<'a> {
                 let mut later = rest.clone();
                 later
                     .raw()
-                    .filter_map(|node| property(&node))
+                    .filter_map(|(_, node)| property(&node))
                     .find(|value| window.binary_search(value).is_ok())
             });
             if twice.is_some() {
@@ -277,34 +292,44 @@ impl<'a> Nodes<'a> {
     /// The error for the second node whose property is `value`.
     fn second_with(&self, value: &[u8], field: Field, property: Property<'a, &'a [u8]>) -> DocumentError {
         let mut nodes = self.clone();
-        let second = nodes.raw().enumerate().filter(|(_, node)| property(node) == Some(value)).nth(1);
+        let second = nodes.raw().filter(|(_, node)| property(node) == Some(value)).nth(1);
         let mut reader = nodes.reader;
-        reader.at_node(second.and_then(|(index, _)| NodeId::new(index as u16)));
+        reader.at_node(second.and_then(|(index, _)| NodeId::new(index)));
         reader.at(field).refuse(Flaw::Duplicate)
     }
 
-    fn raw(&mut self) -> impl Iterator<Item = Raw<'a>> {
+    /// The nodes from here on, with their places.
+    fn raw(&mut self) -> impl Iterator<Item = (u16, Raw<'a>)> {
         core::iter::from_fn(|| {
-            if self.next == self.count {
-                return None;
+            while self.next < self.ids {
+                let index = self.next;
+                self.next += 1;
+                if !self.reader.is_null() {
+                    self.left = self.left.saturating_sub(1);
+                    return Some((index, Raw::read(&mut self.reader).ok()?));
+                }
             }
-            self.next += 1;
-            Raw::read(&mut self.reader).ok()
+            None
         })
+    }
+
+    /// How many ids there are, whether a node has them or not.
+    pub(crate) const fn ids(&self) -> u16 {
+        self.ids
     }
 }
 
 impl<'a> Iterator for Nodes<'a> {
-    type Item = Descriptor<'a>;
+    type Item = DocumentNode<'a>;
 
-    fn next(&mut self) -> Option<Descriptor<'a>> {
-        let id = NodeId::new(self.next)?;
-        let Raw { name, role, mix_key, addresses } = self.raw().next()?;
-        Some(Descriptor { id, name, role, mix_key: PublicKey(*mix_key), addresses })
+    fn next(&mut self) -> Option<DocumentNode<'a>> {
+        let (index, Raw { name, role, mix_key, addresses }) = self.raw().next()?;
+        let id = NodeId::new(index)?;
+        Some(DocumentNode { id, name, role, mix_key: PublicKey(*mix_key), addresses })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::from(self.count - self.next);
+        let left = usize::from(self.left);
         (left, Some(left))
     }
 }

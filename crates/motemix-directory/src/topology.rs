@@ -18,6 +18,16 @@ pub struct Entry {
     pub role: Role,
 }
 
+impl Entry {
+    /// An id that no node has. No node can have this key, which is not canonical.
+    pub const VACANT: Self = Self { mix_key: PublicKey([0xff; 32]), role: Role::Endpoint };
+
+    /// Whether no node has the id.
+    pub fn is_vacant(&self) -> bool {
+        self.mix_key == Self::VACANT.mix_key
+    }
+}
+
 impl Default for Entry {
     /// A placeholder for a slice to be filled.
     fn default() -> Self {
@@ -57,14 +67,14 @@ impl<'a> Topology<'a> {
         Ok(Self { entries, layers })
     }
 
-    /// All nodes, in the order of their ids.
+    /// All ids, those of nobody as well.
     pub fn entries(&self) -> &'a [Entry] {
         self.entries
     }
 
     /// The node, if the epoch has it.
     pub fn entry(&self, id: NodeId) -> Option<&'a Entry> {
-        self.entries.get(usize::from(id.get()))
+        self.entries.get(usize::from(id.get())).filter(|entry| !entry.is_vacant())
     }
 
     /// How many layers of mixes there are.
@@ -137,7 +147,8 @@ impl<'a> Topology<'a> {
     }
 
     fn ids(&self) -> impl Iterator<Item = (NodeId, Role)> {
-        self.entries.iter().zip(0..).filter_map(|(entry, id)| Some((NodeId::new(id)?, entry.role)))
+        let taken = self.entries.iter().zip(0..).filter(|(entry, _)| !entry.is_vacant());
+        taken.filter_map(|(entry, id)| Some((NodeId::new(id)?, entry.role)))
     }
 
     fn mixes(&self, layer: u8) -> impl Iterator<Item = NodeId> {

@@ -83,8 +83,8 @@ pub struct Network {
     pub profile: ProfileName,
     /// What all nodes agree on.
     pub parameters: Parameters,
-    /// The nodes; the index is the [`NodeId`].
-    pub nodes: Vec<NetworkNode>,
+    /// Who has which id; the index is the [`NodeId`].
+    pub(crate) ids: Vec<Option<NetworkNode>>,
 }
 
 /// A node of a [`Network`].
@@ -103,27 +103,42 @@ pub struct NetworkNode {
 impl Network {
     /// The id of the node of that name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        let index = self.nodes.iter().position(|node| node.name == name)?;
+        let index = self.ids.iter().position(|node| node.as_ref().is_some_and(|node| node.name == name))?;
         NodeId::new(u16::try_from(index).ok()?)
+    }
+
+    /// The nodes, in the order of their ids.
+    pub fn nodes(&self) -> impl Iterator<Item = &NetworkNode> {
+        self.ids.iter().flatten()
+    }
+
+    /// What stands at each id, in their order: a node, or nobody.
+    pub fn ids(&self) -> impl Iterator<Item = Option<&NetworkNode>> {
+        self.ids.iter().map(Option::as_ref)
     }
 
     /// The node of that id.
     pub fn node(&self, id: NodeId) -> Option<&NetworkNode> {
-        self.nodes.get(usize::from(id.get()))
+        self.ids.get(usize::from(id.get()))?.as_ref()
     }
 
     /// What paths are made of, in the order of ids.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + Clone {
-        self.nodes.iter().map(|node| Entry { mix_key: node.mix_key, role: node.role })
+        self.ids.iter().map(|node| {
+            node.as_ref().map_or(Entry::VACANT, |node| Entry { mix_key: node.mix_key, role: node.role })
+        })
     }
 
     fn of(document: &NetworkDocument<'_>) -> Self {
-        let nodes = document.nodes().map(|node| NetworkNode {
-            name: node.name.to_owned(),
-            role: node.role,
-            mix_key: node.mix_key,
-            addresses: node.addresses.iter().collect(),
-        });
+        let mut ids = vec![None; document.id_count()];
+        for node in document.nodes() {
+            ids[usize::from(node.id.get())] = Some(NetworkNode {
+                name: node.name.to_owned(),
+                role: node.role,
+                mix_key: node.mix_key,
+                addresses: node.addresses.iter().collect(),
+            });
+        }
         Self {
             epoch: document.epoch(),
             valid_after: document.valid_after(),
@@ -131,7 +146,7 @@ impl Network {
             name: document.network_name().to_owned(),
             profile: document.profile(),
             parameters: document.parameters(),
-            nodes: nodes.collect(),
+            ids,
         }
     }
 }

@@ -6,7 +6,7 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use motemix_crypto::hash::blake2s_128;
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{
-    AuthenticDocument, Authorities, AuthorityKey, Descriptor, DocumentError, Epoch, MAX_NAME_LEN,
+    AuthenticDocument, Authorities, AuthorityKey, DocumentNode, DocumentError, Epoch, MAX_NAME_LEN,
     NetworkDocument, ProfileName, RatchetError, SignedDocument, UnixTime,
 };
 use motemix_node::EpochError;
@@ -34,7 +34,7 @@ impl Route {
     /// Before there is a network.
     pub const NONE: Self = Self { address: [0; 16], port: [0; 2], name: [0; 8] };
 
-    fn of(node: &Descriptor<'_>) -> Self {
+    fn of(node: &DocumentNode<'_>) -> Self {
         let (address, port) = address_of(node).map_or(([0; 16], 0), |at| (at.ip().octets(), at.port()));
         Self { address, port: port.to_le_bytes(), name: digest(node.name).to_le_bytes() }
     }
@@ -360,15 +360,17 @@ impl Network {
         document: &NetworkDocument<'_>,
         routes: &mut [Route],
     ) -> Result<Self, Refusal> {
-        let (nodes, room) = (document.node_count(), routes.len());
+        let (nodes, room) = (document.id_count(), routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
         routes.iter_mut().skip(self.nodes).for_each(|route| *route = Route::NONE);
         let end = part(routes, document.nodes().filter_map(|node| address_of(&node)));
-        routes.iter_mut().take(end).for_each(|route| *route = Route::NONE);
-        for (route, node) in routes.iter_mut().zip(document.nodes()) {
-            *route = Route::of(&node);
+        routes.iter_mut().take(end.max(nodes)).for_each(|route| *route = Route::NONE);
+        for node in document.nodes() {
+            if let Some(route) = routes.get_mut(usize::from(node.id.get())) {
+                *route = Route::of(&node);
+            }
         }
         let (epoch, valid_until) = (document.epoch(), document.valid_until());
         // Documents count whole seconds, and so do clocks.
@@ -411,7 +413,7 @@ fn part(routes: &mut [Route], named: impl Iterator<Item = SocketAddrV6>) -> usiz
 }
 
 /// Where a node is.
-pub(crate) fn address_of(node: &Descriptor<'_>) -> Option<SocketAddrV6> {
+pub(crate) fn address_of(node: &DocumentNode<'_>) -> Option<SocketAddrV6> {
     node.addresses.on_link()
 }
 

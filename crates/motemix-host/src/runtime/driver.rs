@@ -396,13 +396,13 @@ impl<P: Profile + 'static> Driver<'_, P> {
     pub(super) fn begin(&mut self, epoch: Epoch, lasts: Duration) -> Result<(), RuntimeError> {
         let mut config = node_config(self.config, &self.network);
         config.parameters.overlap = self.epochs.overlap_left(self.time.now());
-        let addresses = self.network.nodes.iter().flat_map(|node| node.addresses.iter().copied());
+        let addresses = self.network.nodes().flat_map(|node| node.addresses.iter().copied());
         self.sources.set_nodes(addresses);
         let secret = self.key.mix_secret(epoch)?;
         self.links
             .set_network(&self.network, P::GEOMETRY.packet_len(), secret)
             .map_err(|error| RuntimeError::System("the platform has no entropy", error))?;
-        self.routes = self.network.nodes.iter().map(|node| self.links.route(node)).collect();
+        self.routes = self.network.ids().map(|node| self.links.route(node?)).collect();
         let now = self.clock.now();
         let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);
         begun.map_err(|error| RuntimeError::Epoch(epoch, error))

@@ -171,7 +171,7 @@ mod tests {
             name: "field".into(),
             profile: ProfileName::Mote,
             parameters,
-            nodes: Vec::new(),
+            ids: Vec::new(),
         };
         Epochs::of(&network, Epoch(6))
     }

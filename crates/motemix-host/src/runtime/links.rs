@@ -84,7 +84,7 @@ impl Links {
         let own = (secret, public);
         let protects = network.parameters.protected_links;
         if let Some(radio) = &mut self.radio {
-            let nodes = network.nodes.iter().filter_map(|node| {
+            let nodes = network.nodes().filter_map(|node| {
                 let address = node.addresses.iter().copied().find_map(on_radio)?;
                 Some((address, node.mix_key))
             });
@@ -95,7 +95,7 @@ impl Links {
             self.sessions = None;
             return Ok(());
         }
-        let nodes = network.nodes.iter().map(|node| SocketNode {
+        let nodes = network.nodes().map(|node| SocketNode {
             name: node.name.clone(),
             addresses: node.addresses.clone(),
             route: self.route(node).filter(|to| on_radio(*to).is_none()),

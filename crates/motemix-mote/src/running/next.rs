@@ -11,7 +11,7 @@
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Entry, Epoch, NetworkDocument, UnixTime};
+use motemix_directory::{Epoch, NetworkDocument, UnixTime};
 use motemix_node::{Config, Instant};
 use motemix_sphinx::{MixKey, Profile};
 use rand_core::CryptoRng;
@@ -116,7 +116,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if place.protects_links() != self.network.protected_links {
             return Err(Refusal::OtherLinks);
         }
-        let (nodes, room) = (place.document.node_count(), self.routes.len());
+        let (nodes, room) = (place.document.id_count(), self.routes.len());
         if nodes > room {
             return Err(Refusal::TooManyNodes { nodes, room });
         }
@@ -132,9 +132,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let network = self.network.followed_by(document, self.routes)?;
         let left = self.mote.clock.map(|clock| network.valid_until.0.saturating_sub(clock.at(now).0));
         let ends = left.map_or(Instant::NEVER, |left| now + Duration::from_secs(left));
-        let entries = document.nodes().map(|node| Entry { mix_key: node.mix_key, role: node.role });
         let config = Config::of_shared_channel(parameters).with_window(self.window);
-        self.node.begin_epoch(now, epoch, ends, entries, config)?;
+        self.node.begin_epoch(now, epoch, ends, document.entries(), config)?;
         (self.network, self.expiry) = (network, Expiry::InForce);
         // Where links are not protected, no copy of it is made.
         self.own_key = self.network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));

@@ -8,7 +8,7 @@ use crate::cli::{DirectoryShow, DirectoryVerify};
 use crate::failure::Failure;
 use crate::network::documents::{DocumentFile, list, now, parse_authority};
 use crate::report::{self, Table};
-use motemix_directory::{Authorities, AuthorityKey, Descriptor, NetworkDocument, Role, UnixTime};
+use motemix_directory::{Authorities, AuthorityKey, DocumentNode, NetworkDocument, Role, UnixTime};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn present(folder: &Path, trusted: &Authorities<'_>) -> Result<DocumentFile, Fai
     }))
 }
 
-fn role(node: &Descriptor<'_>) -> (&'static str, Option<u8>) {
+fn role(node: &DocumentNode<'_>) -> (&'static str, Option<u8>) {
     match node.role {
         Role::Mix { layer } => ("mix", Some(layer)),
         Role::Endpoint => ("endpoint", None),

@@ -1,0 +1,211 @@
+//! The document that a set of votes makes. Whoever has the same votes gets the same bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use motemix_crypto::PublicKey;
+use motemix_directory::{
+    AuthorityKey, BuildError, DocumentBuilder, Epoch, IdentityKey, MAX_NODES, NewNode, NetworkDocument, Role,
+    document_len_limit,
+};
+
+use crate::roster::Roster;
+use crate::vote::{Candidate, Digest, Vote};
+
+/// Names and ids of a document's nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Previous {
+    /// The node of each id, if one has it.
+    pub names: Vec<Option<String>>,
+}
+
+impl Previous {
+    /// Those of a document.
+    pub fn of(document: &NetworkDocument<'_>) -> Self {
+        let mut names = vec![None; document.id_count()];
+        for node in document.nodes() {
+            names[usize::from(node.id.get())] = Some(node.name.to_owned());
+        }
+        Self { names }
+    }
+}
+
+/// Why votes make no document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TallyError {
+    /// Fewer authorities voted than have to sign.
+    #[error("{votes} of {needed} votes needed; are the other authorities running, and their clocks right?")]
+    TooFew {
+        /// Votes that count.
+        votes: usize,
+        /// The threshold.
+        needed: u8,
+    },
+    /// No draft has enough votes.
+    #[error(
+        "no {needed} authorities agree on the network's parameters; compare their `authority.toml`: {differ}"
+    )]
+    Drafts {
+        /// The threshold.
+        needed: u8,
+        /// Who wants what.
+        differ: String,
+    },
+    /// No node has enough votes.
+    #[error("no node is admitted by {needed} authorities and has a key for epoch {epoch}")]
+    NoNodes {
+        /// The threshold.
+        needed: u8,
+        /// The epoch.
+        epoch: Epoch,
+    },
+    /// The nodes make no network.
+    #[error("{0}")]
+    Refused(BuildError),
+}
+
+/// Which earlier document ids are taken from: the latest that so many votes name that one of an
+/// authority which does not lie is among them.
+pub fn base(votes: &[(AuthorityKey, Vote<'_>)], roster: &Roster) -> Option<(Epoch, Digest)> {
+    let mut named: BTreeMap<(Epoch, Digest), usize> = BTreeMap::new();
+    for (_, vote) in votes {
+        if let Some(previous) = vote.previous {
+            *named.entry(previous).or_default() += 1;
+        }
+    }
+    named.into_iter().rev().find(|(_, count)| *count >= roster.honest()).map(|(document, _)| document)
+}
+
+/// The payload of the document that these votes, one of each authority, make. `previous` is the
+/// document that [`base`] names.
+///
+/// # Errors
+/// See [`TallyError`].
+pub fn tally(
+    votes: &[(AuthorityKey, Vote<'_>)],
+    roster: &Roster,
+    previous: &Previous,
+) -> Result<Vec<u8>, TallyError> {
+    let needed = roster.threshold();
+    if votes.len() < usize::from(needed) {
+        return Err(TallyError::TooFew { votes: votes.len(), needed });
+    }
+    let draft = draft(votes, needed)?;
+    let nodes = nodes(votes, roster);
+    if nodes.is_empty() {
+        return Err(TallyError::NoNodes { needed, epoch: draft.draft.epoch });
+    }
+    let placed = place(nodes, previous);
+    let addresses: Vec<Vec<SocketAddr>> =
+        placed.iter().map(|node| node.iter().flat_map(|node| node.descriptor.addresses.iter()).collect()).collect();
+    let epoch = draft.draft.epoch;
+    let nodes: Vec<_> = placed
+        .iter()
+        .zip(&addresses)
+        .map(|(node, addresses)| match node {
+            Some(node) => NewNode {
+                name: node.descriptor.name,
+                role: node.role,
+                mix_key: node.descriptor.mix_key(epoch).unwrap_or(PublicKey([0; 32])),
+                addresses,
+            },
+            None => NewNode::VACANT,
+        })
+        .collect();
+    let mut out = vec![0; document_len_limit(nodes.len(), 0)];
+    let document = DocumentBuilder::encode(&mut out, &draft.draft, nodes.into_iter());
+    Ok(document.map_err(TallyError::Refused)?.payload().to_vec())
+}
+
+/// A vote whose draft enough authorities share.
+fn draft<'a, 'v>(votes: &'a [(AuthorityKey, Vote<'v>)], needed: u8) -> Result<&'a Vote<'v>, TallyError> {
+    let mut shared: BTreeMap<&[u8], Vec<&(AuthorityKey, Vote<'_>)>> = BTreeMap::new();
+    for vote in votes {
+        shared.entry(vote.1.encoded_draft).or_default().push(vote);
+    }
+    let enough = shared.values().find(|votes| votes.len() >= usize::from(needed));
+    if let Some((key, _)) = enough.and_then(|votes| votes.first()) {
+        if let Some((_, vote)) = votes.iter().find(|(other, _)| other == key) {
+            return Ok(vote);
+        }
+    }
+    let groups: Vec<_> = shared
+        .values()
+        .map(|votes| {
+            let keys: Vec<_> = votes.iter().map(|(key, _)| key.id().to_string()).collect();
+            keys.join(" and ")
+        })
+        .collect();
+    Err(TallyError::Drafts { needed, differ: groups.join(" against ") })
+}
+
+/// The nodes that enough authorities would have in one role, each as it described itself last.
+fn nodes<'v>(votes: &[(AuthorityKey, Vote<'v>)], roster: &Roster) -> Vec<Candidate<'v>> {
+    let needed = usize::from(roster.threshold());
+    let mut wanted: BTreeMap<(IdentityKey, String, u8), (usize, Candidate<'v>)> = BTreeMap::new();
+    for (_, vote) in votes {
+        let epoch = vote.round.epoch;
+        for candidate in vote.candidates.iter().filter(|one| one.descriptor.mix_key(epoch).is_some()) {
+            let Candidate { role, descriptor, .. } = candidate;
+            let layer = match role {
+                Role::Mix { layer } => *layer,
+                Role::Endpoint => u8::MAX,
+            };
+            let key = (descriptor.identity, descriptor.name.to_owned(), layer);
+            let (count, latest) = wanted.entry(key).or_insert((0, *candidate));
+            *count += 1;
+            let order = |one: &Candidate<'v>| (one.descriptor.issued, one.file);
+            if order(candidate) > order(latest) {
+                *latest = *candidate;
+            }
+        }
+    }
+    // Whom most want comes first where two cannot be there together.
+    let mut wanted: Vec<_> = wanted.into_values().filter(|(count, _)| *count >= needed).collect();
+    wanted.sort_by_key(|(count, candidate)| (std::cmp::Reverse(*count), candidate.descriptor.identity));
+    let (mut identities, mut names, mut keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let epoch = votes.first().map(|(_, vote)| vote.round.epoch);
+    let mut nodes = Vec::new();
+    for (_, candidate) in wanted {
+        let descriptor = &candidate.descriptor;
+        let Some(mix_key) = epoch.and_then(|epoch| descriptor.mix_key(epoch)) else { continue };
+        let taken = identities.contains(&descriptor.identity)
+            || names.contains(descriptor.name)
+            || keys.contains(&mix_key.0);
+        if !taken && nodes.len() < MAX_NODES {
+            identities.insert(descriptor.identity);
+            names.insert(descriptor.name);
+            keys.insert(mix_key.0);
+            nodes.push(candidate);
+        }
+    }
+    nodes
+}
+
+/// Gives nodes the ids that they had. New ones get those that nobody had, in the order of their
+/// identities: packets for a node that left do not go to another.
+fn place<'v>(mut nodes: Vec<Candidate<'v>>, previous: &Previous) -> Vec<Option<Candidate<'v>>> {
+    nodes.sort_unstable_by_key(|node| node.descriptor.identity);
+    let mut placed: Vec<Option<Candidate<'v>>> = vec![None; previous.names.len()];
+    let mut new = Vec::new();
+    for node in nodes {
+        let name = node.descriptor.name;
+        match previous.names.iter().position(|had| had.as_deref() == Some(name)) {
+            Some(id) => placed[id] = Some(node),
+            None => new.push(node),
+        }
+    }
+    let mut vacant = (0..previous.names.len()).filter(|id| previous.names[*id].is_none());
+    for node in new {
+        match vacant.next() {
+            Some(id) => placed[id] = Some(node),
+            None if placed.len() < MAX_NODES => placed.push(Some(node)),
+            None => {}
+        }
+    }
+    while placed.last().is_some_and(Option::is_none) {
+        placed.pop();
+    }
+    placed
+}
