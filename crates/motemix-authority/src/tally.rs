@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use motemix_crypto::PublicKey;
 use motemix_directory::{
-    AuthorityKey, BuildError, DocumentBuilder, Epoch, IdentityKey, MAX_NODES, NewNode, NetworkDocument, Role,
-    document_len_limit,
+    AuthorityKey, BuildError, DocumentBuilder, DocumentError, Epoch, IdentityKey, MAX_NODES, NetworkDocument,
+    NewNode, Place, Role, document_len_limit,
 };
 
 use crate::roster::Roster;
@@ -94,28 +93,38 @@ pub fn tally(
     let draft = draft(votes, needed)?;
     let nodes = nodes(votes, roster);
     if nodes.is_empty() {
-        return Err(TallyError::NoNodes { needed, epoch: draft.draft.epoch });
+        return Err(TallyError::NoNodes { needed, epoch: draft.round.epoch });
     }
-    let placed = place(nodes, previous);
-    let addresses: Vec<Vec<SocketAddr>> =
-        placed.iter().map(|node| node.iter().flat_map(|node| node.descriptor.addresses.iter()).collect()).collect();
-    let epoch = draft.draft.epoch;
-    let nodes: Vec<_> = placed
+    let mut placed = place(nodes, previous);
+    loop {
+        match encode(draft, &placed) {
+            Err(BuildError::Refused(DocumentError::Malformed {
+                place: Place { node: Some(id), .. },
+                ..
+            })) if placed.get(usize::from(id.get())).is_some_and(Option::is_some) => {
+                // One node that no document can have must not keep all others from having one.
+                placed[usize::from(id.get())] = None;
+                trim(&mut placed);
+            }
+            document => return document.map_err(TallyError::Refused),
+        }
+    }
+}
+
+fn encode(vote: &Vote<'_>, placed: &[Option<Candidate<'_>>]) -> Result<Vec<u8>, BuildError> {
+    let addresses: Vec<Vec<SocketAddr>> = placed
         .iter()
-        .zip(&addresses)
-        .map(|(node, addresses)| match node {
-            Some(node) => NewNode {
-                name: node.descriptor.name,
-                role: node.role,
-                mix_key: node.descriptor.mix_key(epoch).unwrap_or(PublicKey([0; 32])),
-                addresses,
-            },
-            None => NewNode::VACANT,
-        })
+        .map(|node| node.iter().flat_map(|node| node.descriptor.addresses.iter()).collect())
         .collect();
-    let mut out = vec![0; document_len_limit(nodes.len(), 0)];
-    let document = DocumentBuilder::encode(&mut out, &draft.draft, nodes.into_iter());
-    Ok(document.map_err(TallyError::Refused)?.payload().to_vec())
+    let nodes = placed.iter().zip(&addresses).map(|(node, addresses)| {
+        let described = node.as_ref().and_then(|node| {
+            let mix_key = node.descriptor.mix_key(vote.round.epoch)?;
+            Some(NewNode { name: node.descriptor.name, role: node.role, mix_key, addresses })
+        });
+        described.unwrap_or(NewNode::VACANT)
+    });
+    let mut out = vec![0; document_len_limit(placed.len(), 0)];
+    Ok(DocumentBuilder::encode(&mut out, &vote.draft, nodes)?.payload().to_vec())
 }
 
 /// A vote whose draft enough authorities share.
@@ -204,8 +213,13 @@ fn place<'v>(mut nodes: Vec<Candidate<'v>>, previous: &Previous) -> Vec<Option<C
             None => {}
         }
     }
+    trim(&mut placed);
+    placed
+}
+
+/// Nobody can have the last id.
+fn trim(placed: &mut Vec<Option<Candidate<'_>>>) {
     while placed.last().is_some_and(Option::is_none) {
         placed.pop();
     }
-    placed
 }

@@ -265,10 +265,7 @@ impl Sighting {
         sign_statement(&mut out, Label::Sighting, &payload, secret).map(<[u8]>::to_vec)
     }
 
-    fn write(
-        &self,
-        out: &mut Vec<u8>,
-    ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
         let mut out = Encoder::new(out);
         out.array(4)?.u64(VERSION)?.u32(self.round.epoch.0)?.u64(self.round.attempt)?;
         out.array(self.votes.len() as u64)?;
@@ -303,11 +300,7 @@ impl Sighting {
 }
 
 /// The payload of a statement, and who of the roster signed it.
-fn opened<'f>(
-    file: &'f [u8],
-    roster: &Roster,
-    label: Label,
-) -> Result<(AuthorityKey, &'f [u8]), VoteError> {
+fn opened<'f>(file: &'f [u8], roster: &Roster, label: Label) -> Result<(AuthorityKey, &'f [u8]), VoteError> {
     let statement = SignedStatement::parse(file).map_err(|_| VoteError::Malformed("envelope"))?;
     let key = statement.signer().and_then(|id| roster.find(id)).ok_or(VoteError::Stranger)?;
     let payload = statement.payload_by(key, label).ok_or(VoteError::Stranger)?;

@@ -34,6 +34,7 @@ pub mod rng;
 pub mod runtime;
 pub mod signature;
 pub mod store;
+pub mod web;
 
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, KeyError, NodeKey};

@@ -6,7 +6,7 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use motemix_crypto::hash::blake2s_128;
 use motemix_crypto::{Curve, Secret};
 use motemix_directory::{
-    AuthenticDocument, Authorities, AuthorityKey, DocumentNode, DocumentError, Epoch, MAX_NAME_LEN,
+    AuthenticDocument, Authorities, AuthorityKey, DocumentError, DocumentNode, Epoch, MAX_NAME_LEN,
     NetworkDocument, ProfileName, RatchetError, SignedDocument, UnixTime,
 };
 use motemix_node::EpochError;

@@ -1,0 +1,105 @@
+//! The documents that were agreed on, `documents/<epoch>.cbor`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use motemix_directory::{Epoch, SignedDocument};
+use motemix_host::store::file;
+
+use crate::roster::Roster;
+use crate::tally::Previous;
+use crate::vote::Digest;
+
+/// Epochs whose documents are kept after their end.
+const KEPT: u32 = 48;
+
+/// A folder of documents.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    folder: PathBuf,
+}
+
+impl Archive {
+    /// The folder, made if it is not there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    fn path(&self, epoch: Epoch) -> PathBuf {
+        self.folder.join(format!("{epoch}.cbor"))
+    }
+
+    /// The epochs that have a document, in ascending order.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn epochs(&self) -> io::Result<Vec<Epoch>> {
+        let mut epochs = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name();
+            epochs.extend(name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()).map(Epoch));
+        }
+        epochs.sort_unstable();
+        Ok(epochs)
+    }
+
+    /// The file of an epoch, if it is there.
+    pub fn read(&self, epoch: Epoch) -> Option<Vec<u8>> {
+        fs::read(self.path(epoch)).ok()
+    }
+
+    /// Keeps a document of this network that enough authorities signed. `false` if it is none, or
+    /// there is one of its epoch.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep(&self, document: &[u8], network: &str, roster: &Roster) -> io::Result<bool> {
+        let Some(epoch) = epoch_of(document, network, roster) else { return Ok(false) };
+        if self.path(epoch).exists() {
+            return Ok(false);
+        }
+        file::replace(&self.path(epoch), 0o644, document)?;
+        Ok(true)
+    }
+
+    /// Removes documents that nobody needs any more.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn prune(&self, present: Epoch) -> io::Result<()> {
+        for epoch in self.epochs()?.into_iter().filter(|epoch| epoch.0.saturating_add(KEPT) < present.0) {
+            fs::remove_file(self.path(epoch))?;
+        }
+        Ok(())
+    }
+
+    /// The latest document before an epoch.
+    pub fn before(&self, epoch: Epoch) -> Option<(Epoch, Digest)> {
+        let earlier = self.epochs().ok()?.into_iter().rev().find(|other| *other < epoch)?;
+        let file = self.read(earlier)?;
+        Some((earlier, Digest::of_document(SignedDocument::parse(&file).ok()?.payload())))
+    }
+
+    /// Names and ids of a document, if it is the one of this digest.
+    pub fn ids(&self, (epoch, digest): (Epoch, Digest), roster: &Roster) -> Option<Previous> {
+        let file = self.read(epoch)?;
+        let signed = SignedDocument::parse(&file).ok()?;
+        if Digest::of_document(signed.payload()) != digest {
+            return None;
+        }
+        let verified = signed.verify(&roster.authorities().ok()?).ok()?;
+        let then = verified.valid_after();
+        Some(Previous::of(&verified.admit(then, None).ok()?))
+    }
+}
+
+/// The epoch of a document, if enough authorities signed it and it is of this network.
+pub fn epoch_of(document: &[u8], network: &str, roster: &Roster) -> Option<Epoch> {
+    let verified = SignedDocument::parse(document).ok()?.verify(&roster.authorities().ok()?).ok()?;
+    (verified.network_name() == network).then(|| verified.epoch())
+}

@@ -1,0 +1,298 @@
+//! One round in which authorities agree on a document, without input and output.
+//!
+//! ```text
+//! voting     each signs its vote, and takes those of others
+//! sighting   each signs which votes it had by then; a vote that comes now counts if another
+//!            authority than its own had it in time
+//! signing    each counts the same votes, makes the same document, writes down that it will sign it,
+//!            and signs
+//! rest       whoever has enough signatures has the document
+//! ```
+//!
+//! An authority that lies can vote twice, or give its vote to one of the others at the last moment.
+//! Two votes of one authority count for nothing, and what one honest authority had in time counts
+//! for all (Dolev and Strong, "Authenticated algorithms for Byzantine agreement", SIAM J. Comput.
+//! 12, 1983, with two rounds for one liar).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use motemix_directory::{
+    AuthorityKey, AuthoritySecret, BuildError, DocumentBuilder, Epoch, KeyId, SignedDocument,
+    document_len_limit,
+};
+
+use crate::roster::Roster;
+use crate::tally::{Previous, TallyError, base, tally};
+use crate::vote::{Digest, Round, Sighting, Vote, VoteError};
+
+/// Where a round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Votes are given and taken.
+    Voting,
+    /// What was seen is told.
+    Sighting,
+    /// Votes are counted, and the document is signed.
+    Signing,
+    /// Nothing is left to do.
+    Rest,
+}
+
+impl Phase {
+    /// All of them, in their order; each takes the same time.
+    pub const ALL: [Self; 4] = [Self::Voting, Self::Sighting, Self::Signing, Self::Rest];
+}
+
+/// Votes of one authority that are kept: with two it is a liar, and more say no more.
+const VOTES_EACH: usize = 2;
+/// Sightings of one authority that are kept.
+const SIGHTINGS_EACH: usize = 2;
+
+/// What an authority knows of a round.
+#[derive(Debug)]
+pub struct Ceremony {
+    roster: Roster,
+    round: Round,
+    network: String,
+    votes: BTreeMap<KeyId, Vec<HeldVote>>,
+    sightings: BTreeMap<KeyId, Vec<(Sighting, Vec<u8>)>>,
+    /// Signatures of documents, by their payload.
+    signed: BTreeMap<Digest, Signed>,
+}
+
+#[derive(Debug)]
+struct HeldVote {
+    digest: Digest,
+    file: Vec<u8>,
+    /// Whether it came while votes were taken.
+    in_time: bool,
+}
+
+#[derive(Debug)]
+struct Signed {
+    payload: Vec<u8>,
+    signatures: BTreeMap<KeyId, [u8; 64]>,
+}
+
+/// A document that enough authorities signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agreed {
+    /// Its file.
+    pub file: Vec<u8>,
+    /// How many signed.
+    pub signatures: usize,
+}
+
+impl Ceremony {
+    /// A round of which nothing is known yet.
+    pub fn new(roster: Roster, network: &str, round: Round) -> Self {
+        Self {
+            roster,
+            round,
+            network: network.to_owned(),
+            votes: BTreeMap::new(),
+            sightings: BTreeMap::new(),
+            signed: BTreeMap::new(),
+        }
+    }
+
+    /// Which round it is.
+    pub const fn round(&self) -> Round {
+        self.round
+    }
+
+    /// Takes a vote, one's own as well. `true` if it is new.
+    ///
+    /// # Errors
+    /// See [`VoteError`]. Whoever sent it need not be who made it.
+    pub fn take_vote(&mut self, phase: Phase, file: &[u8]) -> Result<bool, VoteError> {
+        let digest = Digest::of_vote(file);
+        if self.votes.values().flatten().any(|held| held.digest == digest) {
+            return Ok(false);
+        }
+        if phase > Phase::Sighting {
+            return Err(VoteError::Late);
+        }
+        let (key, vote) = Vote::verify(file, &self.roster)?;
+        self.check_round(vote.round)?;
+        if vote.draft.network_name != self.network {
+            return Err(VoteError::Malformed("of another network"));
+        }
+        let in_time = phase == Phase::Voting;
+        if !in_time && !self.is_seen(key.id(), digest) {
+            return Err(VoteError::Late);
+        }
+        let held = self.votes.entry(key.id()).or_default();
+        if held.len() == VOTES_EACH {
+            return Err(VoteError::TooMany);
+        }
+        held.push(HeldVote { digest, file: file.to_vec(), in_time });
+        Ok(true)
+    }
+
+    /// Takes what an authority saw. `true` if it is new.
+    ///
+    /// # Errors
+    /// As [`take_vote`](Self::take_vote).
+    pub fn take_sighting(&mut self, phase: Phase, file: &[u8]) -> Result<bool, VoteError> {
+        if self.sightings.values().flatten().any(|(_, held)| held == file) {
+            return Ok(false);
+        }
+        if phase > Phase::Sighting {
+            return Err(VoteError::Late);
+        }
+        let (key, sighting) = Sighting::verify(file, &self.roster)?;
+        self.check_round(sighting.round)?;
+        let held = self.sightings.entry(key.id()).or_default();
+        if held.len() == SIGHTINGS_EACH {
+            return Err(VoteError::TooMany);
+        }
+        held.push((sighting, file.to_vec()));
+        Ok(true)
+    }
+
+    /// Takes a document of the epoch with one signature or several. `true` if one is new.
+    ///
+    /// # Errors
+    /// As [`take_vote`](Self::take_vote).
+    pub fn take_signed(&mut self, file: &[u8]) -> Result<bool, VoteError> {
+        let document = SignedDocument::parse(file).map_err(|_| VoteError::Malformed("document"))?;
+        let payload = document.payload();
+        let digest = Digest::of_document(payload);
+        // A liar can make up documents without end: one of each authority is enough.
+        let known = |id: KeyId| self.signed.values().any(|signed| signed.signatures.contains_key(&id));
+        let new: Vec<_> = document
+            .signatures()
+            .filter(|(id, _)| self.roster.find(*id).is_some() && !known(*id))
+            .map(|(id, signature)| (id, *signature))
+            .collect();
+        if new.is_empty() {
+            return Ok(false);
+        }
+        let mut out = vec![0; payload.len() + document_len_limit(0, self.roster.len())];
+        let mut builder =
+            DocumentBuilder::of_payload(&mut out, payload).map_err(|_| VoteError::Malformed("document"))?;
+        let mut valid = BTreeMap::new();
+        for (id, signature) in new {
+            let signed = self.roster.find(id).is_some_and(|key| builder.attach(key, &signature).is_ok());
+            if signed {
+                valid.insert(id, signature);
+            }
+        }
+        if valid.is_empty() {
+            return Err(VoteError::Stranger);
+        }
+        let signed = self
+            .signed
+            .entry(digest)
+            .or_insert_with(|| Signed { payload: payload.to_vec(), signatures: BTreeMap::new() });
+        signed.signatures.append(&mut valid);
+        Ok(true)
+    }
+
+    fn check_round(&self, round: Round) -> Result<(), VoteError> {
+        if round == self.round {
+            return Ok(());
+        }
+        Err(VoteError::OtherRound { epoch: round.epoch, attempt: round.attempt })
+    }
+
+    /// Whether another authority than its own had the vote in time.
+    fn is_seen(&self, own: KeyId, vote: Digest) -> bool {
+        let mut others = self.sightings.iter().filter(|(id, _)| **id != own).flat_map(|(_, held)| held);
+        others.any(|(sighting, _)| sighting.votes.contains(&vote))
+    }
+
+    /// What this authority saw while votes were taken.
+    pub fn sighting(&self) -> Sighting {
+        let votes: BTreeSet<_> =
+            self.votes.values().flatten().filter(|held| held.in_time).map(|held| held.digest).collect();
+        Sighting { round: self.round, votes: votes.into_iter().collect() }
+    }
+
+    /// The votes that count, each read, in the order of their keys; and the authorities that voted
+    /// twice.
+    pub fn counted(&self) -> (Vec<(AuthorityKey, Vote<'_>)>, Vec<KeyId>) {
+        let (mut counted, mut liars) = (Vec::new(), Vec::new());
+        for (id, held) in &self.votes {
+            match &held[..] {
+                [one] => counted.extend(Vote::verify(&one.file, &self.roster).ok()),
+                _ => liars.push(*id),
+            }
+        }
+        (counted, liars)
+    }
+
+    /// The earlier document whose ids count.
+    pub fn base(&self) -> Option<(Epoch, Digest)> {
+        base(&self.counted().0, &self.roster)
+    }
+
+    /// The payload of the document that the votes make.
+    ///
+    /// # Errors
+    /// See [`TallyError`].
+    pub fn tally(&self, previous: &Previous) -> Result<Vec<u8>, TallyError> {
+        tally(&self.counted().0, &self.roster, previous)
+    }
+
+    /// The document, once enough authorities have signed the same one, with all their signatures in
+    /// the order of their ids.
+    pub fn agreed(&self) -> Option<Agreed> {
+        let enough = |signed: &&Signed| signed.signatures.len() >= usize::from(self.roster.threshold());
+        let signed = self.signed.values().find(enough)?;
+        let mut out = vec![0; signed.payload.len() + document_len_limit(0, self.roster.len())];
+        let mut builder = DocumentBuilder::of_payload(&mut out, &signed.payload).ok()?;
+        for (id, signature) in &signed.signatures {
+            builder.attach(self.roster.find(*id)?, signature).ok()?;
+        }
+        Some(Agreed { file: builder.finish().ok()?.to_vec(), signatures: signed.signatures.len() })
+    }
+
+    /// Who signed another document than this one.
+    pub fn dissenters(&self, payload: &[u8]) -> Vec<KeyId> {
+        let digest = Digest::of_document(payload);
+        let others = self.signed.iter().filter(|(other, _)| **other != digest);
+        others.flat_map(|(_, signed)| signed.signatures.keys().copied()).collect()
+    }
+
+    /// All that was said in this round, to be given to the others: sightings before the votes that
+    /// count because of them.
+    pub fn statements(&self) -> impl Iterator<Item = Said<'_>> {
+        let sightings = self.sightings.values().flatten().map(|(_, file)| Said::Sighting(file));
+        let votes = self.votes.values().flatten().map(|held| Said::Vote(&held.file));
+        sightings.chain(votes)
+    }
+
+    /// Documents with the signatures that are known of them.
+    pub fn signed_documents(&self) -> impl Iterator<Item = Vec<u8>> + use<'_> {
+        self.signed.values().filter_map(|signed| {
+            let mut out = vec![0; signed.payload.len() + document_len_limit(0, self.roster.len())];
+            let mut builder = DocumentBuilder::of_payload(&mut out, &signed.payload).ok()?;
+            for (id, signature) in &signed.signatures {
+                builder.attach(self.roster.find(*id)?, signature).ok()?;
+            }
+            Some(builder.finish().ok()?.to_vec())
+        })
+    }
+}
+
+/// Something that an authority said in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said<'c> {
+    /// What it saw.
+    Sighting(&'c [u8]),
+    /// Its vote.
+    Vote(&'c [u8]),
+}
+
+/// Signs a document's payload. Whoever calls this has written down that it does.
+///
+/// # Errors
+/// The payload is not one of a document.
+pub fn sign_document(payload: &[u8], secret: &AuthoritySecret) -> Result<Vec<u8>, BuildError> {
+    let mut out = vec![0; payload.len() + document_len_limit(0, 1)];
+    let mut builder = DocumentBuilder::of_payload(&mut out, payload)?;
+    builder.sign(secret)?;
+    builder.finish().map(<[u8]>::to_vec)
+}

@@ -1,0 +1,298 @@
+//! What an authority keeps: whom its operator admitted, what nodes said last, how it voted, and what
+//! it has promised to sign. A promise is on the disk before the signature leaves.
+
+use std::path::Path;
+
+use motemix_directory::{Epoch, IdentityKey, Role};
+use motemix_host::store::StoreError;
+use motemix_host::store::sqlite::{Layout, failure};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::vote::{Digest, Round, described};
+
+const LAYOUT: Layout = Layout {
+    kind: "store of an authority",
+    application_id: 0x6d6d_6175,
+    version: 1,
+    schema: "
+        CREATE TABLE member (
+            identity BLOB PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            layer INTEGER
+        ) STRICT;
+        CREATE TABLE descriptor (
+            identity BLOB PRIMARY KEY REFERENCES member ON DELETE CASCADE,
+            issued INTEGER NOT NULL,
+            file BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE vote (
+            attempt INTEGER PRIMARY KEY,
+            epoch INTEGER NOT NULL,
+            file BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE promise (
+            epoch INTEGER PRIMARY KEY,
+            digest BLOB NOT NULL
+        ) STRICT;
+    ",
+};
+
+/// Votes that are kept: an authority votes once in a round, also after a restart.
+const VOTES: u64 = 8;
+
+/// A node that the operator admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// By which key it is known.
+    pub identity: IdentityKey,
+    /// Its name, which no other member has.
+    pub name: String,
+    /// What it does in the network.
+    pub role: Role,
+    /// What it said last of itself, as it was signed.
+    pub descriptor: Option<Vec<u8>>,
+}
+
+/// What became of a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is kept.
+    New,
+    /// It is the one that is kept already.
+    Known,
+    /// A later one is kept.
+    Older,
+    /// Its node was not admitted.
+    Stranger,
+    /// Its node was admitted by another name.
+    Renamed,
+}
+
+/// The store, a file of SQLite.
+#[derive(Debug)]
+pub struct Store {
+    path: std::path::PathBuf,
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens it, or makes an empty one.
+    ///
+    /// # Errors
+    /// It is something else's, damaged, or the system refuses.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = LAYOUT.open(path)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(|error| failure(path, error))?;
+        Ok(Self { path: path.to_owned(), connection })
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        failure(&self.path, error)
+    }
+
+    /// Admits a node, or changes what it does. `false` if another has its name.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn admit(&self, identity: &IdentityKey, name: &str, role: Role) -> Result<bool, StoreError> {
+        let layer = match role {
+            Role::Mix { layer } => Some(layer),
+            Role::Endpoint => None,
+        };
+        let key = identity.to_bytes();
+        let taken: Option<Vec<u8>> = self
+            .connection
+            .query_row("SELECT identity FROM member WHERE name = ?1", [name], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.failed(error))?;
+        if taken.is_some_and(|other| other != key) {
+            return Ok(false);
+        }
+        self.connection
+            .execute(
+                "INSERT INTO member (identity, name, layer) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (identity) DO UPDATE SET name = excluded.name, layer = excluded.layer",
+                params![key, name, layer],
+            )
+            .map_err(|error| self.failed(error))?;
+        Ok(true)
+    }
+
+    /// Takes a node out of the network. `false` if there is none of that name.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let removed = self.connection.execute("DELETE FROM member WHERE name = ?1", [name]);
+        removed.map(|count| count > 0).map_err(|error| self.failed(error))
+    }
+
+    /// All nodes that were admitted, by their names.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn members(&self) -> Result<Vec<Member>, StoreError> {
+        let failed = |error| self.failed(error);
+        let mut rows = self
+            .connection
+            .prepare(
+                "SELECT member.identity, name, layer, file FROM member
+                 LEFT JOIN descriptor ON descriptor.identity = member.identity ORDER BY name",
+            )
+            .map_err(failed)?;
+        let rows = rows.query_map([], |row| {
+            let identity: [u8; 32] = row.get(0)?;
+            let role = row.get::<_, Option<u8>>(2)?.map_or(Role::Endpoint, |layer| Role::Mix { layer });
+            Ok((identity, row.get::<_, String>(1)?, role, row.get::<_, Option<Vec<u8>>>(3)?))
+        });
+        let mut members = Vec::new();
+        for row in rows.map_err(failed)? {
+            let (identity, name, role, descriptor) = row.map_err(failed)?;
+            if let Ok(identity) = IdentityKey::from_bytes(&identity) {
+                members.push(Member { identity, name, role, descriptor });
+            }
+        }
+        Ok(members)
+    }
+
+    /// Keeps what a member says of itself, unless it said something later.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn keep(&self, file: &[u8]) -> Result<Taken, StoreError> {
+        let Some(descriptor) = described(file) else { return Ok(Taken::Stranger) };
+        let key = descriptor.identity.to_bytes();
+        let failed = |error| self.failed(error);
+        let name: Option<String> = self
+            .connection
+            .query_row("SELECT name FROM member WHERE identity = ?1", [key], |row| row.get(0))
+            .optional()
+            .map_err(failed)?;
+        match name {
+            None => return Ok(Taken::Stranger),
+            Some(name) if name != descriptor.name => return Ok(Taken::Renamed),
+            Some(_) => {}
+        }
+        let held: Option<(u64, Vec<u8>)> = self
+            .connection
+            .query_row("SELECT issued, file FROM descriptor WHERE identity = ?1", [key], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()
+            .map_err(failed)?;
+        if let Some((issued, held)) = held {
+            if held == file {
+                return Ok(Taken::Known);
+            }
+            if (issued, &held[..]) > (descriptor.issued.0, file) {
+                return Ok(Taken::Older);
+            }
+        }
+        self.connection
+            .execute(
+                "INSERT INTO descriptor (identity, issued, file) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (identity) DO UPDATE SET issued = excluded.issued, file = excluded.file",
+                params![key, descriptor.issued.0, file],
+            )
+            .map_err(failed)?;
+        Ok(Taken::New)
+    }
+
+    /// The vote that was given in a round; `vote` if there was none, which is written down first.
+    ///
+    /// # Errors
+    /// The store refuses: then the authority must not vote.
+    pub fn vote_once(&self, round: Round, vote: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let failed = |error| self.failed(error);
+        let transaction = self.connection.unchecked_transaction().map_err(failed)?;
+        transaction
+            .execute(
+                "INSERT OR IGNORE INTO vote (attempt, epoch, file) VALUES (?1, ?2, ?3)",
+                params![round.attempt, round.epoch.0, vote],
+            )
+            .map_err(failed)?;
+        transaction
+            .execute(
+                "DELETE FROM vote WHERE attempt NOT IN (SELECT attempt FROM vote ORDER BY attempt DESC LIMIT ?1)",
+                [VOTES],
+            )
+            .map_err(failed)?;
+        let file = transaction
+            .query_row("SELECT file FROM vote WHERE attempt = ?1", [round.attempt], |row| row.get(0))
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(file)
+    }
+
+    /// Promises to sign this document and no other of its epoch; on the disk when it returns.
+    /// `false` if another one was promised.
+    ///
+    /// # Errors
+    /// The store refuses: then the authority must not sign.
+    pub fn promise(&self, epoch: Epoch, document: Digest) -> Result<bool, StoreError> {
+        let failed = |error| self.failed(error);
+        self.connection
+            .execute(
+                "INSERT OR IGNORE INTO promise (epoch, digest) VALUES (?1, ?2)",
+                params![epoch.0, document.0],
+            )
+            .map_err(failed)?;
+        let promised: [u8; 32] = self
+            .connection
+            .query_row("SELECT digest FROM promise WHERE epoch = ?1", [epoch.0], |row| row.get(0))
+            .map_err(failed)?;
+        Ok(promised == document.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motemix_directory::IdentitySecret;
+
+    use super::*;
+
+    #[test]
+    fn of_one_epoch_one_document_is_promised_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("authority.db");
+        let store = Store::open(&path).unwrap();
+        assert!(store.promise(Epoch(7), Digest([1; 32])).unwrap());
+        assert!(store.promise(Epoch(8), Digest([2; 32])).unwrap());
+        drop(store);
+        let store = Store::open(&path).unwrap();
+        assert!(!store.promise(Epoch(7), Digest([2; 32])).unwrap());
+        assert!(store.promise(Epoch(7), Digest([1; 32])).unwrap());
+    }
+
+    #[test]
+    fn in_one_round_there_is_one_vote() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("authority.db")).unwrap();
+        let round = |attempt| Round { epoch: Epoch(7), attempt };
+        assert_eq!(store.vote_once(round(1), b"first").unwrap(), b"first");
+        assert_eq!(store.vote_once(round(1), b"second").unwrap(), b"first");
+        for attempt in 2..40 {
+            assert_eq!(
+                store.vote_once(round(attempt), &attempt.to_be_bytes()).unwrap(),
+                attempt.to_be_bytes()
+            );
+        }
+        let kept: u64 =
+            store.connection.query_row("SELECT count(*) FROM vote", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, VOTES);
+    }
+
+    #[test]
+    fn two_nodes_cannot_have_one_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("authority.db")).unwrap();
+        let [one, other] = [1, 2].map(|seed| IdentitySecret::from_bytes(&[seed; 32]).public_key());
+        assert!(store.admit(&one, "mix-1", Role::Mix { layer: 0 }).unwrap());
+        assert!(!store.admit(&other, "mix-1", Role::Endpoint).unwrap());
+        assert!(store.admit(&one, "mix-1", Role::Mix { layer: 2 }).unwrap());
+        let members = store.members().unwrap();
+        assert_eq!((members.len(), members[0].role), (1, Role::Mix { layer: 2 }));
+        assert!(store.remove("mix-1").unwrap() && !store.remove("mix-1").unwrap());
+        assert!(store.admit(&other, "mix-1", Role::Endpoint).unwrap());
+    }
+}

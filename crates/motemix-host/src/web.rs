@@ -1,0 +1,264 @@
+//! Small HTTP services and who asks them. What passes is signed, so that it does not matter who
+//! passes it on: there is no TLS. Everything is bounded: connections, lengths and time.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::task::{JoinHandle, spawn_local, yield_now};
+use tokio::time;
+
+use crate::places::{Places, idle_now};
+
+/// Connections served at a time; a further one takes the place of the oldest.
+const CONNECTIONS: usize = 64;
+/// For a request and its answer together.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A request is one line and a few headers.
+const REQUEST_LEN: usize = 16 << 10;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Whether something is handed in, or asked for.
+    pub handed_in: Option<Vec<u8>>,
+    /// For what, without what stands behind a question mark.
+    pub path: String,
+}
+
+/// What is said to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// As HTTP has it: 200 and so on.
+    pub status: u16,
+    /// The media type.
+    pub kind: &'static str,
+    /// What follows.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A line of text.
+    pub fn text(status: u16, text: impl Into<String>) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", body: text.into().into_bytes() }
+    }
+
+    /// Something that is there.
+    pub const fn found(kind: &'static str, body: Vec<u8>) -> Self {
+        Self { status: 200, kind, body }
+    }
+
+    /// Nothing is there.
+    pub fn nothing() -> Self {
+        Self::text(404, "nothing is here\n")
+    }
+
+    fn response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::from(self.body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        response
+    }
+}
+
+/// What a service says.
+pub trait Site {
+    /// The most bytes that somebody may hand in here; `None` where nothing is handed in.
+    fn takes(&self, path: &str) -> Option<usize>;
+    /// What is said to a request.
+    fn answer(&self, asked: Asked) -> Answer;
+}
+
+/// Answers requests for ever. It has to run inside a [`tokio::task::LocalSet`].
+pub async fn serve(listener: TcpListener, site: Rc<impl Site + 'static>) {
+    let mut places = Places::new(CONNECTIONS);
+    loop {
+        let idle = idle_now();
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                places.make_room();
+                places.take(&converse(stream, Rc::clone(&site)), idle);
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: an open connection has one.
+                if !places.close_one() {
+                    tracing::debug!(%error, "a connection cannot be accepted");
+                    time::sleep(Duration::from_secs(1)).await;
+                }
+                // The closed one goes when its task is next looked at.
+                yield_now().await;
+            }
+        }
+    }
+}
+
+fn converse<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    stream: S,
+    site: Rc<impl Site + 'static>,
+) -> JoinHandle<()> {
+    spawn_local(async move {
+        let service = service_fn(|request| {
+            let site = Rc::clone(&site);
+            async move { Ok::<_, Infallible>(respond(request, &*site).await.response()) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .keep_alive(false)
+            .max_buf_size(REQUEST_LEN)
+            .serve_connection(TokioIo::new(stream), service);
+        // A peer that is too slow or speaks something else is not our concern.
+        let _ = time::timeout(PATIENCE, connection).await;
+    })
+}
+
+async fn respond(request: Request<Incoming>, site: &impl Site) -> Answer {
+    let path = request.uri().path().to_owned();
+    if request.method() == Method::GET {
+        return site.answer(Asked { handed_in: None, path });
+    }
+    let Some(most) = site.takes(&path).filter(|_| request.method() == Method::POST) else {
+        return Answer::text(405, "ask with GET\n");
+    };
+    match Limited::new(request.into_body(), most).collect().await {
+        Ok(body) => site.answer(Asked { handed_in: Some(body.to_bytes().to_vec()), path }),
+        Err(_) => Answer::text(413, format!("at most {most} bytes\n")),
+    }
+}
+
+/// Why somebody could not be asked; prints as one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WebError {
+    /// It has no such address, or nobody answers there.
+    #[error("{at}: {problem}")]
+    Unreachable {
+        /// Whom.
+        at: String,
+        /// What the system says.
+        problem: io::Error,
+    },
+    /// It said nothing in time.
+    #[error("{at}: no answer within {} s", .within.as_secs_f32())]
+    Slow {
+        /// Whom.
+        at: String,
+        /// The patience.
+        within: Duration,
+    },
+    /// What it said is no answer, or is too long.
+    #[error("{at}: {problem}")]
+    Nonsense {
+        /// Whom.
+        at: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Asks `at`, a host and a port, for what is at `path`: at most so many bytes of it.
+///
+/// # Errors
+/// See [`WebError`]. That nothing is there is no error.
+pub async fn get(at: &str, path: &str, most: usize, within: Duration) -> Result<Option<Vec<u8>>, WebError> {
+    let (status, body) = ask(at, Method::GET, path, Vec::new(), most, within).await?;
+    match status {
+        200 => Ok(Some(body)),
+        404 => Ok(None),
+        other => Err(nonsense(at, format!("it says {other}: {}", line(&body)))),
+    }
+}
+
+/// Hands something in at `path`.
+///
+/// # Errors
+/// See [`WebError`]; it is [`WebError::Nonsense`] as well if it was refused, with what was said.
+pub async fn post(at: &str, path: &str, body: Vec<u8>, within: Duration) -> Result<String, WebError> {
+    let (status, said) = ask(at, Method::POST, path, body, 4096, within).await?;
+    let said = line(&said);
+    if (200..300).contains(&status) { Ok(said) } else { Err(nonsense(at, said)) }
+}
+
+fn nonsense(at: &str, problem: impl Into<String>) -> WebError {
+    WebError::Nonsense { at: at.to_owned(), problem: problem.into() }
+}
+
+/// The first line, without what a terminal would act on.
+fn line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    text.lines().next().unwrap_or_default().chars().filter(|one| !one.is_control()).take(200).collect()
+}
+
+async fn ask(
+    at: &str,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    most: usize,
+    within: Duration,
+) -> Result<(u16, Vec<u8>), WebError> {
+    let asked = exchange(at, method, path, body, most);
+    match time::timeout(within, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(WebError::Slow { at: at.to_owned(), within }),
+    }
+}
+
+async fn exchange(
+    at: &str,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    most: usize,
+) -> Result<(u16, Vec<u8>), WebError> {
+    let unreachable = |problem| WebError::Unreachable { at: at.to_owned(), problem };
+    let stream = connect(at).await.map_err(unreachable)?;
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(REQUEST_LEN)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| nonsense(at, error.to_string()))?;
+    let request =
+        Request::builder().method(method).uri(path).header(HOST, at).body(Full::<Bytes>::from(body));
+    let request = request.map_err(|error| nonsense(at, error.to_string()))?;
+    let answered = async {
+        let response = sender.send_request(request).await.map_err(|error| nonsense(at, error.to_string()))?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), most).collect().await;
+        let body = body.map_err(|error| nonsense(at, error.to_string()))?;
+        Ok((status, body.to_bytes().to_vec()))
+    };
+    tokio::pin!(answered);
+    tokio::pin!(connection);
+    let mut open = true;
+    loop {
+        tokio::select! {
+            answer = &mut answered => return answer,
+            _ = &mut connection, if open => open = false,
+        }
+    }
+}
+
+/// The first of its addresses at which somebody is.
+async fn connect(at: &str) -> io::Result<TcpStream> {
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "it has no address");
+    let addresses: Vec<SocketAddr> = lookup_host(at).await?.collect();
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
