@@ -3,6 +3,7 @@
 //! | request | what |
 //! |---|---|
 //! | `POST /descriptors` | a node says something of itself |
+//! | `GET /network` | its name, its authorities and how long its epochs are, as JSON |
 //! | `GET /documents` | the epochs that have a document, one a line |
 //! | `GET /documents/EPOCH` | that document |
 //! | `GET /rounds/EPOCH/ATTEMPT` | all that was said in a round, for the other authorities |
@@ -143,12 +144,10 @@ impl Authority {
             let now = now();
             let round_length = self.config.phase * 4;
             let attempt = now.as_millis() / round_length.as_millis();
-            let begins = round_length * u32::try_from(attempt % u128::from(u32::MAX)).unwrap_or(0);
             let epoch = self.wanted(now);
             // Whoever comes when a round is under way waits for the next, unless votes are taken.
             let late =
                 now.as_millis() - attempt * round_length.as_millis() > self.config.phase.as_millis() / 2;
-            let _ = begins;
             match epoch.filter(|_| !late) {
                 Some(epoch) => {
                     let round = Round { epoch, attempt: u64::try_from(attempt).unwrap_or(u64::MAX) };
@@ -491,10 +490,7 @@ impl Authority {
             silent: &state.silent,
             nodes,
         };
-        match serde_json::to_vec(&report) {
-            Ok(body) => Answer::found("application/json", body),
-            Err(error) => Answer::text(500, format!("{error}\n")),
-        }
+        json(&report)
     }
 }
 
@@ -514,6 +510,13 @@ impl Site for Authority {
                 let epochs = self.archive.epochs().unwrap_or_default();
                 Answer::text(200, epochs.iter().map(|epoch| format!("{epoch}\n")).collect::<String>())
             }
+            "/network" => json(&status::Network {
+                network: &self.config.network,
+                epoch_length_s: self.config.epoch_length.as_secs(),
+                threshold: self.config.threshold,
+                authorities: self.roster.keys().iter().map(hex).collect(),
+                directory: self.others().collect(),
+            }),
             "/status" => self.status(),
             "/healthz" => self.health(),
             _ => {
@@ -525,6 +528,13 @@ impl Site for Authority {
                 path.strip_prefix("/rounds/").map_or_else(Answer::nothing, |rest| self.transcript(rest))
             }
         }
+    }
+}
+
+fn json(report: &impl serde::Serialize) -> Answer {
+    match serde_json::to_vec(report) {
+        Ok(body) => Answer::found("application/json", body),
+        Err(error) => Answer::text(500, format!("{error}\n")),
     }
 }
 
@@ -544,6 +554,17 @@ mod status {
 
     use crate::store::Member;
     use crate::vote::described;
+
+    /// What `GET /network` says.
+    #[derive(Serialize)]
+    pub(super) struct Network<'r> {
+        pub(super) network: &'r str,
+        pub(super) epoch_length_s: u64,
+        pub(super) threshold: u8,
+        pub(super) authorities: Vec<String>,
+        /// Where the other authorities are.
+        pub(super) directory: Vec<String>,
+    }
 
     #[derive(Serialize)]
     pub(super) struct Report<'r> {

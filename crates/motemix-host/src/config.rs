@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! name = "mix-1"
-//! id = 3                          # index in the network document
+//! id = 3                          # index in the network document; may be left out
 //! listen = ["[::1]:41001"]        # one or two UDP addresses
 //! key = "node.key"                # relative to this file, like the other paths
 //! documents = "../documents"      # signed network documents, <epoch>.cbor
@@ -13,13 +13,15 @@
 //! ```
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
-//! sections `[metrics]`, `[limits]`, `[processing]`, `[loops]`, `[faults]`, `[readings]` and
-//! `[broker]` may follow. A field that is not known is an error, because a misspelt limit must not
+//! sections `[directory]`, `[metrics]`, `[limits]`, `[processing]`, `[loops]`, `[faults]`,
+//! `[readings]` and `[broker]` may follow. A field that is not known is an error, because a misspelt limit must not
 //! silently become its default.
 
+mod directory;
 mod loops;
 mod processing;
 
+pub use directory::DirectoryConfig;
 pub use loops::LoopWatch;
 pub use motemix_toml::FileError as ConfigError;
 pub use processing::Processing;
@@ -41,8 +43,9 @@ use serde::{Deserialize, Serialize};
 pub struct NodeConfig {
     /// Name that people use; it has to equal the one in the network document.
     pub name: String,
-    /// Index in the network document.
-    pub id: u16,
+    /// Index in the network document. By default the one that documents give to the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u16>,
     /// One or two UDP addresses. Two are one of each address family. May be empty beside a radio.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<SocketAddr>,
@@ -62,6 +65,9 @@ pub struct NodeConfig {
     pub threshold: u8,
     /// Folder for what has to outlive the process.
     pub state: PathBuf,
+    /// Where documents come from; by default whoever puts them into the folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<DirectoryConfig>,
     /// Where coarse metrics are served to every user of the machine; nowhere by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsConfig>,
@@ -235,7 +241,7 @@ impl NodeConfig {
     /// `node.key`, `documents` and `state`.
     pub fn new(
         name: impl Into<String>,
-        id: u16,
+        id: Option<u16>,
         network: impl Into<String>,
         authorities: Vec<[u8; 32]>,
         threshold: u8,
@@ -251,6 +257,7 @@ impl NodeConfig {
             authorities,
             threshold,
             state: PathBuf::from("state"),
+            directory: None,
             metrics: None,
             limits: Limits::default(),
             processing: Processing::default(),
@@ -303,6 +310,11 @@ impl NodeConfig {
         })
     }
 
+    /// The index in the network document that is configured.
+    pub fn own_id(&self) -> Option<NodeId> {
+        self.id.and_then(NodeId::new)
+    }
+
     /// The control socket, `state/control.sock`.
     pub fn control_socket(&self) -> PathBuf {
         self.state.join("control.sock")
@@ -335,7 +347,8 @@ impl NodeConfig {
             readings.into_iter().flat_map(|readings| [readings.key.as_mut(), readings.commands.as_mut()]);
         let own = [&mut self.key, &mut self.documents, &mut self.state];
         let broker = self.broker.as_mut().map(|broker| &mut broker.socket);
-        own.into_iter().chain(radio).chain(device.flatten()).chain(broker)
+        let identity = self.directory.as_mut().and_then(|section| section.identity.as_mut());
+        own.into_iter().chain(radio).chain(device.flatten()).chain(broker).chain(identity)
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -354,7 +367,7 @@ impl NodeConfig {
                 "use the network's name, as its documents have it",
             ));
         }
-        if NodeId::new(self.id).is_none() {
+        if self.id.is_some_and(|id| NodeId::new(id).is_none()) {
             return Err(fault(
                 "id",
                 "is more than 16383",
@@ -414,6 +427,9 @@ impl NodeConfig {
             return Err(fault("limits.inbox_messages", "or limits.inbox_bytes is too large", remedy));
         }
         self.processing.check()?;
+        if let Some(directory) = &self.directory {
+            directory.check(&self.listen)?;
+        }
         self.loops.check()?;
         if !(0.0..=1.0).contains(&self.faults.loss) {
             return Err(fault("faults.loss", "is not a probability", "choose 0.0 to 1.0"));

@@ -15,7 +15,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use motemix_crypto::Secret;
-use motemix_directory::{AuthorityKey, AuthoritySecret, Epoch, KeyRatchet, RatchetError};
+use motemix_directory::{
+    AuthorityKey, AuthoritySecret, Epoch, IdentityKey, IdentitySecret, KeyRatchet, RatchetError,
+};
 use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
@@ -29,6 +31,7 @@ pub use rotation::{Rotated, rotate};
 
 const NODE_TITLE: &str = "motemix node key 1";
 const AUTHORITY_TITLE: &str = "motemix authority key 1";
+const IDENTITY_TITLE: &str = "motemix node identity 1";
 const NEIGHBOUR_TITLE: &str = "motemix neighbour key 1";
 
 /// A node's forward-secure key and the file it lives in.
@@ -132,14 +135,8 @@ impl AuthorityKeyFile {
     /// # Errors
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        let path = path.as_ref();
-        let seed = fresh_seed(path)?;
-        let mut text = Zeroizing::new(Vec::with_capacity(256));
-        text.extend_from_slice(AUTHORITY_TITLE.as_bytes());
-        text.push(b'\n');
-        file::push_seed(&mut text, "seed", &seed);
-        write(path, &text, Replace::Never)?;
-        Ok(Self { secret: AuthoritySecret::from_bytes(&seed) })
+        create_seed(path.as_ref(), AUTHORITY_TITLE)
+            .map(|seed| Self { secret: AuthoritySecret::from_bytes(&seed) })
     }
 
     /// Reads a key file.
@@ -147,11 +144,8 @@ impl AuthorityKeyFile {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        let path = path.as_ref();
-        let text = file::read(path)?;
-        let lines = file::Lines::below(path, &text, AUTHORITY_TITLE)?;
-        let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
-        Ok(Self { secret: AuthoritySecret::from_bytes(&seed) })
+        load_seed(path.as_ref(), AUTHORITY_TITLE)
+            .map(|seed| Self { secret: AuthoritySecret::from_bytes(&seed) })
     }
 
     /// The key itself; it wipes itself when it is dropped.
@@ -169,6 +163,63 @@ impl fmt::Debug for AuthorityKeyFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorityKeyFile(..)")
     }
+}
+
+/// The key by which authorities know a node for as long as it exists, and the file it lives in.
+pub struct IdentityKeyFile {
+    secret: IdentitySecret,
+}
+
+impl IdentityKeyFile {
+    /// Makes a key of the platform's entropy and writes it to a new file.
+    ///
+    /// # Errors
+    /// There is such a file already, it cannot be written, or the platform has no entropy.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        create_seed(path.as_ref(), IDENTITY_TITLE)
+            .map(|seed| Self { secret: IdentitySecret::from_bytes(&seed) })
+    }
+
+    /// Reads a key file.
+    ///
+    /// # Errors
+    /// It cannot be read, others than its owner may use it, or its text is malformed.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        load_seed(path.as_ref(), IDENTITY_TITLE)
+            .map(|seed| Self { secret: IdentitySecret::from_bytes(&seed) })
+    }
+
+    /// The key itself; it wipes itself when it is dropped.
+    pub fn secret(&self) -> &IdentitySecret {
+        &self.secret
+    }
+
+    /// The public half, by which authorities admit the node.
+    pub fn public_key(&self) -> IdentityKey {
+        self.secret.public_key()
+    }
+}
+
+impl fmt::Debug for IdentityKeyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IdentityKeyFile(..)")
+    }
+}
+
+/// A new file that has a seed and nothing else.
+fn create_seed(path: &Path, title: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let seed = fresh_seed(path)?;
+    let mut text = Zeroizing::new(Vec::with_capacity(256));
+    text.extend_from_slice(title.as_bytes());
+    text.push(b'\n');
+    file::push_seed(&mut text, "seed", &seed);
+    write(path, &text, Replace::Never)?;
+    Ok(seed)
+}
+
+fn load_seed(path: &Path, title: &'static str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let text = file::read(path)?;
+    file::Lines::below(path, &text, title)?.last_seed("seed", "`seed` and 64 hex digits")
 }
 
 /// Makes the key by which neighbours know a node, and writes it to a new file.

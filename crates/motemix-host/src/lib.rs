@@ -37,7 +37,7 @@ pub mod store;
 pub mod web;
 
 pub use config::{ConfigError, NodeConfig};
-pub use keys::{AuthorityKeyFile, KeyError, NodeKey};
+pub use keys::{AuthorityKeyFile, IdentityKeyFile, KeyError, NodeKey};
 pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, Trouble, run};
 
 /// The snippets of the package's front page.

@@ -19,6 +19,7 @@ mod epochs;
 mod forecast;
 mod links;
 mod mailroom;
+mod news;
 mod pace;
 mod patience;
 mod readings;
@@ -154,7 +155,7 @@ async fn start(
     let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
     let mut time = Time::start(wall, ClockMemory::of(&config.state));
     let found = match patience::look(config, &documents, &key, time.now()) {
-        Err(error) if !patience::is_about_time(&error) => return Err(error),
+        Err(error) if !patience::may_mend(config, &error) => return Err(error),
         found => found,
     };
     // First, so that a second start of a node hears that the node runs, and not that a port is in
@@ -182,6 +183,9 @@ async fn start(
     tokio::task::spawn_local(detailed.serve(shared.clone()));
     let (calls, mut inbound) = mpsc::channel::<Call>(CALLS);
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
+    if let Some(section) = &config.directory {
+        news::start(config, section, &opened.listen).await?;
+    }
     tokio::task::spawn_local(control.serve(calls));
 
     started(&opened);
@@ -267,14 +271,23 @@ async fn listen(address: SocketAddr) -> Result<(Option<SocketAddr>, MetricsServe
     Ok((address, server))
 }
 
-/// This node in the document: its name, id and mix key have to be the configured ones, or its
-/// packets would be for somebody else.
-fn find_me(config: &NodeConfig, key: &NodeKey, network: &Network) -> Result<NodeId, RuntimeError> {
+/// This node in the document: its name and mix key have to be the configured ones, or its packets
+/// would be for somebody else. Its id is `known` if it is configured, or the node runs already.
+fn find_me(
+    config: &NodeConfig,
+    key: &NodeKey,
+    network: &Network,
+    known: Option<NodeId>,
+) -> Result<NodeId, RuntimeError> {
     let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
     let id =
         network.find(&config.name).ok_or_else(|| refused("has no such node; publish its description"))?;
-    if id.get() != config.id {
-        return Err(refused("gives it another id; correct `id` in the configuration"));
+    if known.is_some_and(|known| id != known) {
+        return Err(refused(if config.id.is_some() {
+            "gives it another id; correct `id` in the configuration, or leave it out"
+        } else {
+            "gives it another id than the one before; start the node again"
+        }));
     }
     let secret = key.mix_secret(network.epoch)?;
     let published = network.node(id).map_or(PublicKey([0; 32]), |node| node.mix_key);

@@ -38,7 +38,7 @@ fn load(text: &str) -> Result<NodeConfig, String> {
 #[test]
 fn what_is_not_said_has_a_sane_default() {
     let config = load(&good()).unwrap();
-    assert_eq!(config.id, 3);
+    assert_eq!(config.id, Some(3));
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.faults, Faults::of_loss(0.0));
     assert_eq!(config.metrics, None);

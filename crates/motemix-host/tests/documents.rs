@@ -32,7 +32,7 @@ impl Place {
 
     fn config(&self) -> NodeConfig {
         let authorities = vec![self.authority.public_key().to_bytes()];
-        let mut config = NodeConfig::new("mix-1", 0, "field", authorities, 1);
+        let mut config = NodeConfig::new("mix-1", Some(0), "field", authorities, 1);
         config.listen = vec!["[::1]:41001".parse().unwrap()];
         config.documents = self.folder.path().join("documents");
         config.state = self.folder.path().join("state");

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+mod authority;
 mod broker;
 mod demo;
 mod directory;
@@ -11,6 +12,10 @@ mod node;
 mod object;
 mod shape;
 
+pub use authority::{
+    Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe, AuthorityStatus,
+    NamedPeer,
+};
 pub use broker::{
     Broker, BrokerClient, BrokerCommand, BrokerPublish, BrokerRegister, BrokerServer, BrokerWatch,
 };
@@ -28,7 +33,7 @@ pub use loopix::{
     LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
-pub use node::{Inbox, Node, Send};
+pub use node::{Inbox, Node, NodeCommand, NodeInit, Send};
 pub use object::{
     For, Format, Object, ObjectAuthorise, ObjectCommand, ObjectDevices, ObjectIntroduce, ObjectObey,
     ObjectPair, ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
@@ -87,6 +92,12 @@ pub enum Command {
     Node(Node),
     Send(Send),
     Inbox(Inbox),
+    /// Makes and runs an authority: k of n of them sign the documents of a network.
+    ///
+    /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the
+    /// others, `add` admits nodes, and `serve` votes with the others on the document of each epoch.
+    #[command(subcommand)]
+    Authority(Authority),
     /// Reads and checks signed network documents.
     #[command(subcommand)]
     Directory(Directory),

@@ -182,7 +182,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
     fn accepted(&self, now: UnixTime) -> (Option<Network>, Option<RuntimeError>) {
         let mut refused = None;
         let network = self.documents.current(now, self.key.epoch(), |network| {
-            let refusal = find_me(self.config, &self.key, network).err();
+            let refusal = find_me(self.config, &self.key, network, Some(self.node.id())).err();
             let taken = refusal.is_none();
             refused = refused.take().or(refusal);
             if taken { Ok(()) } else { Err(None) }

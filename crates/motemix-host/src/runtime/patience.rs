@@ -32,7 +32,7 @@ pub(super) type Found = Result<(Network, NodeId), RuntimeError>;
 pub(super) fn look(config: &NodeConfig, documents: &Documents, key: &NodeKey, now: UnixTime) -> Found {
     let mut me = None;
     let network = documents.current(now, key.epoch(), |network| {
-        me = Some(find_me(config, key, network)?);
+        me = Some(find_me(config, key, network, config.own_id())?);
         Ok::<(), RuntimeError>(())
     });
     match (network, me) {
@@ -42,9 +42,15 @@ pub(super) fn look(config: &NodeConfig, documents: &Documents, key: &NodeKey, no
     }
 }
 
-/// Whether time is all that is wrong, so that a node may start and wait.
-pub(super) fn is_about_time(error: &RuntimeError) -> bool {
-    let RuntimeError::Documents(error) = error else { return false };
+/// Whether time may mend what is wrong, so that a node may start and wait. Where documents come by
+/// themselves, the authorities may be about to admit it.
+pub(super) fn may_mend(config: &NodeConfig, error: &RuntimeError) -> bool {
+    let RuntimeError::Documents(error) = error else {
+        return config.directory.is_some() && matches!(error, RuntimeError::NotMe { .. });
+    };
+    if config.directory.is_some() {
+        return !matches!(error.problem, DocumentsProblem::Authorities);
+    }
     matches!(
         error.problem,
         DocumentsProblem::Refused(DocumentError::Expired { .. } | DocumentError::NotYetValid { .. })

@@ -88,7 +88,7 @@ impl Shared {
     pub(super) fn new(config: &NodeConfig, started: &Started) -> Self {
         let fixed = NodeStatus {
             name: config.name.clone(),
-            id: config.id,
+            id: config.id.unwrap_or_default(),
             listen: started.listen.iter().map(ToString::to_string).collect(),
             metrics: started.metrics.map(|address| address.to_string()),
             ..NodeStatus::default()

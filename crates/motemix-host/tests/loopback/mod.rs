@@ -174,7 +174,7 @@ impl Network {
     pub fn config(&self, index: usize) -> NodeConfig {
         let folder = self.path(NAMES[index]);
         let authorities = vec![self.authority.public_key().to_bytes()];
-        let mut config = NodeConfig::new(NAMES[index], index as u16, "loopback", authorities, 1);
+        let mut config = NodeConfig::new(NAMES[index], Some(index as u16), "loopback", authorities, 1);
         config.listen = vec![self.addresses[index]];
         config.key = folder.join("node.key");
         config.documents = self.path("documents");

@@ -1,6 +1,9 @@
 //! `motemix node`, `send` and `inbox`.
 
-use clap::Args;
+use crate::network::documents::parse_authority;
+use clap::{Args, Subcommand};
+use motemix_directory::AuthorityKey;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
@@ -9,18 +12,74 @@ use std::path::PathBuf;
 /// sockets (LISTEN_FDS), the node uses those. Otherwise it opens the addresses in its
 /// configuration.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
-Example:
-  motemix --log info node --config plant/nodes/mix-1/node.toml")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_long_help = "\
+Examples:
+  motemix --log info node --config plant/nodes/mix-1/node.toml
+  motemix node init mix-1 --listen 192.0.2.7:41001 --mix \\
+      --directory 192.0.2.1:7000 --authority \"$(cat north.pub)\""
+)]
 pub struct Node {
+    #[command(subcommand)]
+    pub command: Option<NodeCommand>,
     #[command(flatten)]
-    pub config: ConfigFile,
+    pub config: Option<ConfigFile>,
     /// Stops when the process that started this one ends.
     #[arg(long, hide = true, conflicts_with = "detached")]
     pub with_parent: bool,
     /// Continues when the terminal of the process that started this one is gone.
     #[arg(long, hide = true)]
     pub detached: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    Init(NodeInit),
+}
+
+/// Makes the keys and the configuration of a node of a network that others run as well.
+///
+/// The keys are made here and stay here. Writes `NAME.descriptor` into the folder: what the
+/// operators of the authorities need to admit the node. From then on the node tells its authorities
+/// its keys and addresses by itself, and gets its documents from them or from other nodes.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix node init mix-1 --listen 192.0.2.7:41001 --mix \\
+      --directory 192.0.2.1:7000 --directory 192.0.2.2:7000 --threshold 2 \\
+      --authority \"$(cat north.pub)\" --authority \"$(cat south.pub)\"")]
+pub struct NodeInit {
+    /// The node's folder, which is made.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The node's name, by default that of the folder: 1 to 32 of a-z, 0-9 and '-'.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Where it listens for datagrams, and gives out documents over TCP. Two are one of IPv4 and one
+    /// of IPv6.
+    #[arg(long, value_name = "ADDRESS", required = true)]
+    pub listen: Vec<SocketAddr>,
+    /// Where others find it, if that is somewhere else, as behind a router.
+    #[arg(long, value_name = "ADDRESS")]
+    pub announce: Vec<SocketAddr>,
+    /// Offers to forward packets of others.
+    #[arg(long)]
+    pub mix: bool,
+    /// Keeps messages that arrive for it. By default a mix keeps none.
+    #[arg(long)]
+    pub receiver: bool,
+    /// Host and port of an authority, or of a node that gives out documents; may be repeated.
+    #[arg(long = "directory", value_name = "HOST:PORT", required = true)]
+    pub directory: Vec<String>,
+    /// Ed25519 public key of an authority, 64 hex digits; may be repeated. Compare it with what the
+    /// authority's operator says.
+    #[arg(long = "authority", value_name = "HEX", required = true, value_parser = parse_authority)]
+    pub authorities: Vec<AuthorityKey>,
+    /// How many authorities have to have signed a document.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub threshold: u8,
 }
 
 #[derive(Debug, Args)]

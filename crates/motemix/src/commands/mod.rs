@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod authority;
 mod broker;
 mod demo;
 mod directory;
@@ -33,6 +34,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Node(args) => node::node(&args),
         Command::Send(args) => send::send(&args),
         Command::Inbox(args) => inbox::inbox(&args),
+        Command::Authority(command) => authority::run(&command),
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),
         Command::Directory(Directory::Sign(args)) => directory::sign(&args),

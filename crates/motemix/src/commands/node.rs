@@ -3,9 +3,10 @@
 mod broker;
 mod commands;
 pub mod engine;
+mod init;
 
 use super::load_config;
-use crate::cli::Node as Args;
+use crate::cli::{Node as Args, NodeCommand};
 use crate::failure::Failure;
 use anyhow::Context;
 use listenfd::ListenFd;
@@ -13,13 +14,18 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use std::net::UdpSocket;
 
 pub fn node(args: &Args) -> Result<(), Failure> {
+    if let Some(NodeCommand::Init(args)) = &args.command {
+        return init::init(args);
+    }
+    let config =
+        args.config.as_ref().ok_or_else(|| Failure::broken("--config: name the node's configuration"))?;
     if args.with_parent {
         end_with_parent()?;
     }
     if args.detached {
         setsid().context("cannot leave the terminal's session")?;
     }
-    let config = load_config(&args.config.path)?;
+    let config = load_config(&config.path)?;
     engine::run(&config, inherited_sockets()?)
 }
 

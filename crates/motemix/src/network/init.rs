@@ -128,7 +128,7 @@ fn config(
     blueprint: &Blueprint<'_>,
 ) -> NodeConfig {
     let every = blueprint.readings.filter(|_| node.duty == Duty::Mote);
-    let mut config = NodeConfig::new(&node.name, id, blueprint.network_name, vec![authority], 1);
+    let mut config = NodeConfig::new(&node.name, Some(id), blueprint.network_name, vec![authority], 1);
     config.listen = vec![address];
     config.documents = PathBuf::from("../../documents");
     config.metrics = blueprint.metrics.get(usize::from(id)).copied().map(MetricsConfig::new);

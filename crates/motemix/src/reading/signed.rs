@@ -149,7 +149,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
         DeviceKey::create(&key, Algorithm::Ed25519, &[]).unwrap();
-        let mut config = NodeConfig::new("mote", 1, "plant", Vec::new(), 0);
+        let mut config = NodeConfig::new("mote", Some(1), "plant", Vec::new(), 0);
         config.state = folder.path().to_owned();
         let earlier = folder.path().join("readings.counter");
         std::fs::write(&earlier, "").unwrap();
@@ -168,7 +168,7 @@ mod tests {
         // Two nodes of one key, or a node whose state was removed, and who signs at the console.
         let mut numbers = Vec::new();
         for node in ["one", "other", "one"] {
-            let mut config = NodeConfig::new(node, 1, "plant", Vec::new(), 0);
+            let mut config = NodeConfig::new(node, Some(1), "plant", Vec::new(), 0);
             config.state = folder.path().join(node);
             std::fs::create_dir_all(&config.state).unwrap();
             let mut signed = SignedReadings::new(&key, &config).unwrap();

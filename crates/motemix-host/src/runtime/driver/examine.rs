@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use motemix_directory::{Epoch, UnixTime};
 use motemix_node::{DropReason, EpochFill};
-use motemix_sphinx::{NodeId, Profile};
+use motemix_sphinx::Profile;
 
 use super::{Driver, node_config};
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
@@ -21,6 +21,8 @@ use crate::store::{StoreError, StoreProblem};
 const DAY: Duration = Duration::from_hours(24);
 /// For epochs shorter than an hour: so many of them before.
 const EPOCHS: u32 = 24;
+/// The same for a node that gets documents by itself.
+const EPOCHS_BY_ITSELF: u32 = 2;
 /// Per cent of the inbox's quota, and of the window, from which on a warning is given.
 const NEARLY: usize = 90;
 /// Bytes beside the replay log of an epoch that the disk should have left.
@@ -151,8 +153,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
         }
         let now = self.time.now();
         let horizon = UnixTime(now.0.saturating_add(self.warn_before().as_secs()));
+        let me = self.node.id();
         let Self { documents, examination, network, config, key, .. } = self;
-        let usable = |of: &_| find_me(config, key, of).map(drop).map_err(|error| error.to_string());
+        let usable = |of: &_| find_me(config, key, of, Some(me)).map(drop).map_err(|error| error.to_string());
         if let Some(lasts) = documents.last(&mut examination.outlook, network, horizon, usable) {
             examination.lasts = Some((lasts, horizon));
         }
@@ -174,7 +177,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
     }
 
     fn warn_before(&self) -> Duration {
-        DAY.min(self.epoch_length().saturating_mul(EPOCHS))
+        // Documents that come by themselves are signed some epochs ahead, three at least.
+        let epochs = if self.config.directory.is_some() { EPOCHS_BY_ITSELF } else { EPOCHS };
+        DAY.min(self.epoch_length().saturating_mul(epochs))
     }
 
     fn epoch_length(&self) -> Duration {
@@ -302,10 +307,11 @@ impl<P: Profile + 'static> Driver<'_, P> {
 
     /// The network changes with its document.
     fn examine_cover(&mut self) -> Option<Reason> {
-        let Self { network, examination, rng, config, .. } = self;
+        let me = self.node.id();
+        let Self { network, examination, rng, .. } = self;
         let epoch = network.epoch;
         if examination.cover.as_ref().is_none_or(|(of, _)| *of != epoch) {
-            let words = NodeId::new(config.id).and_then(|me| cover::missing(network, me, rng));
+            let words = cover::missing(network, me, rng);
             examination.cover = Some((epoch, words));
         }
         let (_, words) = examination.cover.as_ref()?;

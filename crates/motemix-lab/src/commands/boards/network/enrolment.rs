@@ -91,7 +91,7 @@ impl Enrolled {
             let mut address = [0x02, 0, 0, 0, 0, 0, 0, number];
             let id = u16::try_from(members.len()).unwrap_or(u16::MAX);
             let authorities = vec![authority.public_key().to_bytes()];
-            let mut config = NodeConfig::new(name, id, NETWORK, authorities, 1);
+            let mut config = NodeConfig::new(name, Some(id), NETWORK, authorities, 1);
             config.radio = Some(RadioConfig::new(air.line(name), address));
             config.documents = PathBuf::from("../../documents");
             config.readings =

@@ -1,0 +1,346 @@
+//! Documents from elsewhere: a node with a section `[directory]` gets those of the next epochs long
+//! before it needs them, gives out what it has, and tells the authorities what its keys will be.
+//!
+//! All of it goes by way of the folder of documents, which the driver looks into: whatever happens
+//! here, a node goes on with what the folder holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use motemix_crypto::{Curve as _, PublicKey};
+use motemix_directory::{
+    Authorities, AuthorityKey, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, MAX_NODES, MAX_SIGNATURES,
+    NewDescriptor, SignedDocument, UnixTime, document_len_limit,
+};
+use rand_core::Rng as _;
+use tokio::net::TcpListener;
+use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep};
+
+use super::RuntimeError;
+use crate::clock::unix_time;
+use crate::config::{DirectoryConfig, NodeConfig};
+use crate::curve::HostCurve;
+use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
+use crate::rng::HostRng;
+use crate::store::file;
+use crate::web::{self, Answer, Asked, Site};
+
+/// Epochs whose keys a descriptor has.
+const KEYS_AHEAD: u32 = 72;
+/// After so many epochs it says the next ones.
+const SAY_EVERY: u32 = 12;
+/// Epochs whose documents stay in the folder after their end.
+const KEPT: u32 = 24;
+/// How long anybody may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The shortest and the longest time between two looks at what others have.
+const SOONEST: Duration = Duration::from_millis(500);
+const LATEST: Duration = Duration::from_mins(5);
+/// The longest while there is no document of the present.
+const SOON: Duration = Duration::from_secs(2);
+const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
+
+/// Begins to get documents and to give them out.
+///
+/// # Errors
+/// The identity cannot be read, or a port is in use.
+pub(super) async fn start(
+    config: &NodeConfig,
+    section: &DirectoryConfig,
+    listen: &[SocketAddr],
+) -> Result<(), RuntimeError> {
+    let no_entropy = |error| RuntimeError::System("the platform has no entropy", error);
+    let folder = Rc::new(Folder { path: config.documents.clone() });
+    fs::create_dir_all(&folder.path).map_err(|error| RuntimeError::System("documents", error))?;
+    if section.serve {
+        for address in listen {
+            let failed = |error| RuntimeError::Bind("directory.serve", *address, error);
+            let listener = TcpListener::bind(address).await.map_err(failed)?;
+            spawn_local(web::serve(listener, Rc::clone(&folder)));
+        }
+    }
+    let herald = match &section.identity {
+        None => None,
+        Some(path) => {
+            let told = if section.addresses.is_empty() { listen } else { &section.addresses };
+            Some(Herald {
+                identity: IdentityKeyFile::load(path)?,
+                key: config.key.clone(),
+                network: config.network.clone(),
+                name: config.name.clone(),
+                addresses: told.to_vec(),
+                mix: section.mix,
+                receiver: config.limits.inbox_messages > 0,
+                said: BTreeMap::new(),
+            })
+        }
+    };
+    let keys = config.authorities.iter().filter_map(|key| AuthorityKey::from_bytes(key).ok()).collect();
+    let seeker = Seeker {
+        folder,
+        from: section.from.clone(),
+        keys,
+        threshold: config.threshold,
+        network: config.network.clone(),
+        epoch_length: section.epoch_length.as_secs().max(1),
+        rng: HostRng::new().map_err(no_entropy)?,
+        herald,
+    };
+    spawn_local(seeker.seek());
+    Ok(())
+}
+
+/// The documents of this node, for whoever asks.
+struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    fn file(&self, epoch: Epoch) -> PathBuf {
+        self.path.join(format!("{epoch}.cbor"))
+    }
+
+    fn epochs(&self) -> Vec<Epoch> {
+        let Ok(entries) = fs::read_dir(&self.path) else { return Vec::new() };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let mut epochs: Vec<_> = names
+            .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()))
+            .map(Epoch)
+            .collect();
+        epochs.sort_unstable();
+        epochs
+    }
+}
+
+impl Site for Folder {
+    fn takes(&self, _: &str) -> Option<usize> {
+        None
+    }
+
+    fn answer(&self, asked: Asked) -> Answer {
+        if asked.path == "/documents" {
+            return Answer::text(
+                200,
+                self.epochs().iter().map(|epoch| format!("{epoch}\n")).collect::<String>(),
+            );
+        }
+        let epoch = asked.path.strip_prefix("/documents/").and_then(|epoch| epoch.parse().ok());
+        let document = epoch.and_then(|epoch| fs::read(self.file(Epoch(epoch))).ok());
+        document.map_or_else(Answer::nothing, |file| Answer::found("application/cbor", file))
+    }
+}
+
+/// Who looks for documents.
+struct Seeker {
+    folder: Rc<Folder>,
+    from: Vec<String>,
+    keys: Vec<AuthorityKey>,
+    threshold: u8,
+    network: String,
+    /// In seconds, until a document tells.
+    epoch_length: u64,
+    rng: HostRng,
+    herald: Option<Herald>,
+}
+
+/// Of a document that was checked. All epochs are as long as one.
+#[derive(Clone, Copy)]
+struct Checked {
+    epoch: Epoch,
+    valid_after: UnixTime,
+    valid_until: UnixTime,
+}
+
+impl Checked {
+    fn length(self) -> u64 {
+        self.valid_until.0.saturating_sub(self.valid_after.0).max(1)
+    }
+
+    /// The epoch of a moment.
+    fn epoch_at(self, now: UnixTime) -> Epoch {
+        let (length, begun) = (self.length(), self.valid_after.0);
+        let epochs = |seconds: u64| u32::try_from(seconds / length).unwrap_or(u32::MAX);
+        if now.0 >= begun {
+            Epoch(self.epoch.0.saturating_add(epochs(now.0 - begun)))
+        } else {
+            Epoch(self.epoch.0.saturating_sub(epochs(begun - now.0 + length - 1)))
+        }
+    }
+}
+
+impl Seeker {
+    async fn seek(mut self) {
+        loop {
+            let known = self.look().await;
+            let now = UnixTime(unix_time().as_secs());
+            let length = Duration::from_secs(known.map_or(self.epoch_length, Checked::length));
+            if let Some(herald) = &mut self.herald {
+                let counted = Epoch(u32::try_from(now.0 / self.epoch_length).unwrap_or(u32::MAX));
+                let present = known.map_or(counted, |known| known.epoch_at(now));
+                herald.tell(&self.from, present, length).await;
+            }
+            // Nodes do not ask all at once, and who has no document asks often.
+            let usual = (length / 8).clamp(SOONEST, LATEST);
+            let usual =
+                if known.is_some_and(|known| now < known.valid_until) { usual } else { usual.min(SOON) };
+            let share = self.rng.next_u32() % 1000;
+            sleep(usual / 2 + usual * share / 1000).await;
+        }
+    }
+
+    /// Asks everybody, from somebody random on, for documents of epochs that have none here. The
+    /// latest document that is here then, if there is one.
+    async fn look(&mut self) -> Option<Checked> {
+        let now = UnixTime(unix_time().as_secs());
+        let mut have = self.folder.epochs();
+        let mut known = have.iter().rev().find_map(|epoch| self.read(*epoch));
+        let places = self.from.len().max(1);
+        let first = self.rng.next_u32() as usize % places;
+        let from: Vec<_> = (0..self.from.len()).map(|at| self.from[(first + at) % places].clone()).collect();
+        for at in from {
+            let list = match web::get(&at, "/documents", 1 << 16, PATIENCE).await {
+                Ok(list) => list.unwrap_or_default(),
+                Err(error) => {
+                    tracing::debug!("documents cannot be had: {error}");
+                    continue;
+                }
+            };
+            let text = String::from_utf8_lossy(&list).into_owned();
+            for epoch in text.lines().filter_map(|line| line.trim().parse().ok()).map(Epoch) {
+                if have.contains(&epoch) || known.is_some_and(|known| epoch < known.epoch_at(now)) {
+                    continue;
+                }
+                let path = format!("/documents/{epoch}");
+                let Ok(Some(document)) = web::get(&at, &path, DOCUMENT_LEN, PATIENCE).await else { continue };
+                let Some(checked) = self.check(&document).filter(|checked| checked.epoch == epoch) else {
+                    tracing::warn!("{at}: what it gives as the document of epoch {epoch} is none");
+                    continue;
+                };
+                if checked.valid_until <= now {
+                    continue;
+                }
+                match file::replace(&self.folder.file(epoch), 0o644, &document) {
+                    Ok(()) => {
+                        tracing::info!(%epoch, "a network document has come");
+                        have.push(epoch);
+                        known = Some(checked);
+                    }
+                    Err(error) => {
+                        tracing::warn!("{}: {error}", self.folder.path.display());
+                        return known;
+                    }
+                }
+            }
+        }
+        if let Some(known) = known {
+            self.prune(known, now);
+        }
+        known
+    }
+
+    /// Removes what nobody needs any more.
+    fn prune(&self, known: Checked, now: UnixTime) {
+        let epochs = self.folder.epochs();
+        let over = epochs.iter().filter(|epoch| **epoch < known.epoch_at(now)).count();
+        for epoch in epochs.iter().take(over.saturating_sub(KEPT as usize)) {
+            if let Err(error) = fs::remove_file(self.folder.file(*epoch)) {
+                tracing::debug!("{}: {error}", self.folder.path.display());
+            }
+        }
+    }
+
+    fn read(&self, epoch: Epoch) -> Option<Checked> {
+        self.check(&fs::read(self.folder.file(epoch)).ok()?)
+    }
+
+    fn check(&self, document: &[u8]) -> Option<Checked> {
+        let authorities = Authorities::new(&self.keys, self.threshold).ok()?;
+        let verified = SignedDocument::parse(document).ok()?.verify(&authorities).ok()?;
+        (verified.network_name() == self.network).then(|| Checked {
+            epoch: verified.epoch(),
+            valid_after: verified.valid_after(),
+            valid_until: verified.valid_until(),
+        })
+    }
+}
+
+/// Who tells the authorities what this node says of itself.
+struct Herald {
+    identity: IdentityKeyFile,
+    /// The file of the node's key, which moves on while the node runs.
+    key: PathBuf,
+    network: String,
+    name: String,
+    addresses: Vec<SocketAddr>,
+    mix: bool,
+    receiver: bool,
+    /// From which epoch on each place has keys, and when it was told last.
+    said: BTreeMap<String, (Epoch, Instant)>,
+}
+
+impl Herald {
+    /// Tells whoever has not heard of the keys ahead, and everybody now and then: an authority that
+    /// was set up anew has forgotten.
+    async fn tell(&mut self, to: &[String], present: Epoch, length: Duration) {
+        let now = Instant::now();
+        let again = length.clamp(Duration::from_secs(30), Duration::from_hours(1));
+        let to: Vec<_> = to.iter().filter(|at| self.is_due(at, present, now, again)).cloned().collect();
+        if to.is_empty() {
+            return;
+        }
+        let descriptor = match self.describe(present) {
+            Ok(descriptor) => descriptor,
+            Err(error) => return tracing::warn!("the authorities are told nothing: {error}"),
+        };
+        let Some((first, file)) = descriptor else { return };
+        for at in to {
+            match web::post(&at, "/descriptors", file.clone(), PATIENCE).await {
+                Ok(_) => {
+                    if self.said.insert(at.clone(), (first, now)).is_none() {
+                        tracing::info!("{at} knows this node");
+                    }
+                }
+                Err(error) => tracing::warn!("this node is not made known: {error}"),
+            }
+        }
+    }
+
+    fn is_due(&self, at: &str, present: Epoch, now: Instant, again: Duration) -> bool {
+        let Some((first, when)) = self.said.get(at) else { return true };
+        present.0 >= first.0.saturating_add(SAY_EVERY) || now.duration_since(*when) >= again
+    }
+
+    /// The epoch of its first key, and the descriptor.
+    fn describe(&self, present: Epoch) -> Result<Option<(Epoch, Vec<u8>)>, KeyError> {
+        let key = NodeKey::load(&self.key)?;
+        let first = key.epoch().max(present);
+        let mix_keys = (0..KEYS_AHEAD)
+            .map(|ahead| Ok(HostCurve::public_key(&key.mix_secret(Epoch(first.0.saturating_add(ahead)))?)))
+            .collect::<Result<Vec<PublicKey>, KeyError>>()?;
+        let mut capabilities = Capabilities::default();
+        capabilities.mix = self.mix;
+        capabilities.receiver = self.receiver;
+        let described = NewDescriptor {
+            network_name: &self.network,
+            issued: UnixTime(unix_time().as_secs()),
+            name: &self.name,
+            capabilities,
+            addresses: &self.addresses,
+            first_epoch: first,
+            mix_keys: &mix_keys,
+        };
+        let mut out = vec![0; MAX_DESCRIPTOR_LEN];
+        match described.sign(&mut out, self.identity.secret()) {
+            Ok(file) => Ok(Some((first, file.to_vec()))),
+            Err(error) => {
+                tracing::warn!("authorities would refuse what this node says of itself: {error}");
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `motemix authority`: one of those who sign the documents of a network.
+//!
+//! ```text
+//! DIR/authority.toml          the configuration: the other authorities, what all nodes agree on
+//! DIR/authority.key           signs documents and votes
+//! DIR/authority.pub           its public key
+//! DIR/authority.db            admitted nodes, their descriptors, votes, promises to sign
+//! DIR/documents/<epoch>.cbor  the documents
+//! ```
+
+mod status;
+
+use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
+use crate::commands::node::end_with_parent;
+use crate::failure::Failure;
+use crate::network::{hops, make_whole};
+use crate::report;
+use anyhow::Context as _;
+use motemix_authority::config::Peer;
+use motemix_authority::store::{Store, Taken};
+use motemix_authority::{AuthorityConfig, ServiceError};
+use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
+use motemix_host::AuthorityKeyFile;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub fn run(command: &Authority) -> Result<(), Failure> {
+    match command {
+        Authority::Init(args) => init(args),
+        Authority::Peers(args) => peers(args),
+        Authority::Serve(args) => serve(args),
+        Authority::Add(args) => add(args),
+        Authority::Remove(args) => remove(args),
+        Authority::Status(args) => status::status(args),
+    }
+}
+
+fn init(args: &AuthorityInit) -> Result<(), Failure> {
+    let mut public = String::new();
+    make_whole(&args.dir, |unfinished| {
+        public = fill(unfinished, args)?;
+        Ok(())
+    })?;
+    let text = format!(
+        "{public}\nthis is the public key of the authority in {dir}; next: tell it to the others, name theirs with \
+         `motemix authority peers {dir}`, then\n  motemix --log info authority serve {dir}\n",
+        dir = args.dir.display()
+    );
+    Ok(report::print(text.as_bytes())?)
+}
+
+/// Makes the files of an authority. Returns its public key.
+fn fill(folder: &Path, args: &AuthorityInit) -> Result<String, Failure> {
+    let key = AuthorityKeyFile::create(folder.join("authority.key")).map_err(Failure::failed)?;
+    let public = hex::encode(key.public_key().to_bytes());
+    fs::write(folder.join("authority.pub"), format!("{public}\n")).context("cannot write authority.pub")?;
+    let mut config = AuthorityConfig::new(&args.network, args.listen, &key.public_key());
+    config.epoch_length = args.epoch_length;
+    config.ahead = args.ahead;
+    // Epochs of seconds are for trying out; votes have to fit in.
+    config.phase = args.phase.unwrap_or_else(|| Duration::from_secs(15).min(args.epoch_length / 10));
+    let traffic = &args.traffic;
+    let profile = ProfileName::from(traffic.profile);
+    let agreed = &mut config.parameters;
+    profile.as_str().clone_into(&mut agreed.profile);
+    (agreed.min_hops, agreed.max_hops) = hops(profile).into_inner();
+    agreed.mean_delay = traffic.mean_delay;
+    agreed.hop_allowance = traffic.hop_allowance;
+    agreed.transmissions = traffic.transmissions;
+    agreed.loop_cover = traffic.loop_cover;
+    agreed.drop_cover = traffic.drop_cover;
+    agreed.payload_rate = traffic.payload_rate;
+    agreed.protected_links = !traffic.plain_links;
+    config.save(folder).map_err(Failure::broken)?;
+    Ok(public)
+}
+
+fn peers(args: &AuthorityPeers) -> Result<(), Failure> {
+    let mut config = AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
+    let own = AuthorityKeyFile::load(args.dir.join("authority.key")).map_err(Failure::broken)?;
+    let own = Peer { key: hex::encode(own.public_key().to_bytes()), at: None };
+    let others = args
+        .peers
+        .iter()
+        .map(|peer| Peer { key: hex::encode(peer.key.to_bytes()), at: Some(peer.at.clone()) });
+    config.authorities = std::iter::once(own).chain(others).collect();
+    config.threshold = args.threshold;
+    config.save(&args.dir).map_err(Failure::broken)?;
+    let text = format!("{} authorities, {} sign a document\n", config.authorities.len(), config.threshold);
+    Ok(report::print(text.as_bytes())?)
+}
+
+fn serve(args: &AuthorityServe) -> Result<(), Failure> {
+    if args.with_parent {
+        end_with_parent()?;
+    }
+    let started = |address| eprintln!("motemix: the authority serves at {address}");
+    motemix_authority::run(&args.dir, started, stopped()).map_err(|error| match error {
+        ServiceError::Config(_) | ServiceError::Key(_) | ServiceError::NotMe(_) => Failure::broken(error),
+        _ => Failure::failed(error),
+    })
+}
+
+/// Ends when the process is asked to.
+async fn stopped() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        // Without handlers, the signals end the process by themselves.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn add(args: &AuthorityAdd) -> Result<(), Failure> {
+    let config = AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
+    let path = args.descriptor.display();
+    let file = read(&args.descriptor)?;
+    let descriptor = SignedDescriptor::parse(&file)
+        .map_err(Into::into)
+        .and_then(SignedDescriptor::verify)
+        .map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    if descriptor.network_name != config.network {
+        let (theirs, ours) = (descriptor.network_name, &config.network);
+        return Err(Failure::broken(format!(
+            "{path}: it is for the network {theirs:?}, and this is {ours:?}"
+        )));
+    }
+    if args.layer.is_some() && !descriptor.capabilities.mix {
+        return Err(Failure::broken(format!(
+            "--layer: {} does not offer to forward packets; its operator has to say `mix = true`",
+            descriptor.name
+        )));
+    }
+    let role = args.layer.map_or(Role::Endpoint, |layer| Role::Mix { layer });
+    let store = open(&args.dir)?;
+    if !store.admit(&descriptor.identity, descriptor.name, role).map_err(Failure::failed)? {
+        return Err(Failure::broken(format!(
+            "{path}: another node is admitted by the name {0}; take it out first with `motemix authority remove {1} \
+             {0}`, or have this one renamed",
+            descriptor.name,
+            args.dir.display()
+        )));
+    }
+    let taken = store.keep(&file).map_err(Failure::failed)?;
+    let older = if taken == Taken::Older { "; what it said of itself later is kept" } else { "" };
+    let what = args.layer.map_or_else(|| "an endpoint".to_owned(), |layer| format!("a mix of layer {layer}"));
+    let text =
+        format!("{} is admitted as {what}, identity {}{older}\n", descriptor.name, descriptor.identity);
+    Ok(report::print(text.as_bytes())?)
+}
+
+fn remove(args: &AuthorityRemove) -> Result<(), Failure> {
+    AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
+    if open(&args.dir)?.remove(&args.name).map_err(Failure::failed)? {
+        return Ok(report::print(format!("{} is removed\n", args.name).as_bytes())?);
+    }
+    let status = format!("`motemix authority status {}`", args.dir.display());
+    Err(Failure::broken(format!("{}: no node of that name is admitted; {status} lists them", args.name)))
+}
+
+fn open(dir: &Path) -> Result<Store, Failure> {
+    Store::open(&dir.join("authority.db")).map_err(Failure::failed)
+}
+
+/// A file that somebody else sent: no more of it is read than a descriptor may have.
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::broken(format!("{}: cannot read it: {error}", path.display()));
+    let file = motemix_host::store::file::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(2 * MAX_DESCRIPTOR_LEN as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(bytes)
+}

@@ -1,0 +1,125 @@
+//! `motemix node init`: a node of a network that several people run.
+//!
+//! ```text
+//! DIR/node.toml          the configuration
+//! DIR/node.key           its mix keys, epoch after epoch
+//! DIR/identity.key       the key by which the authorities know it
+//! DIR/NAME.descriptor    what it says of itself, for the authorities' operators
+//! DIR/documents, state   made when it runs
+//! ```
+
+use crate::cli::NodeInit;
+use crate::failure::Failure;
+use crate::network::{check_empty, check_sockets, make_whole};
+use crate::report;
+use anyhow::Context as _;
+use motemix_crypto::Curve as _;
+use motemix_directory::{Authorities, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, NewDescriptor, UnixTime};
+use motemix_host::clock::unix_time;
+use motemix_host::config::{DirectoryConfig, NodeConfig};
+use motemix_host::curve::HostCurve;
+use motemix_host::store::file;
+use motemix_host::{IdentityKeyFile, NodeKey, web};
+use serde::Deserialize;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long an authority may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Epochs whose keys the first descriptor has.
+const KEYS_AHEAD: u32 = 72;
+
+/// What an authority says of its network. It is not signed: what matters of it is compared with
+/// what the operator named, or does no harm.
+#[derive(Deserialize)]
+struct Network {
+    network: String,
+    epoch_length_s: u64,
+}
+
+pub fn init(args: &NodeInit) -> Result<(), Failure> {
+    Authorities::new(&args.authorities, args.threshold)
+        .map_err(|error| Failure::broken(format!("--authority, --threshold: {error}")))?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => args.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+    };
+    check_empty(&args.dir)?;
+    check_sockets(&args.dir, ["state/metrics.sock".into(), "state/control.sock".into()].into_iter())?;
+    let network = ask(&args.directory)?;
+    let mut identity = String::new();
+    make_whole(&args.dir, |unfinished| {
+        identity = fill(unfinished, args, &name, &network)?;
+        Ok(())
+    })?;
+    let text = format!(
+        "node {name} of {}, identity {}\n\
+         next: have the authorities' operators admit {} (`motemix authority add`), then\n  \
+         motemix --log info node --config {}\n",
+        network.network,
+        identity,
+        args.dir.join(format!("{name}.descriptor")).display(),
+        args.dir.join("node.toml").display(),
+    );
+    Ok(report::print(text.as_bytes())?)
+}
+
+fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result<String, Failure> {
+    let keys = args.authorities.iter().map(motemix_directory::AuthorityKey::to_bytes).collect();
+    let mut config = NodeConfig::new(name, None, &network.network, keys, args.threshold);
+    config.listen.clone_from(&args.listen);
+    let mut directory =
+        DirectoryConfig::new(args.directory.clone(), Duration::from_secs(network.epoch_length_s));
+    directory.identity = Some("identity.key".into());
+    directory.addresses.clone_from(&args.announce);
+    directory.mix = args.mix;
+    config.directory = Some(directory);
+    if args.mix && !args.receiver {
+        config.limits.inbox_messages = 0;
+    }
+    // A name that the configuration refuses was typed here.
+    config.save(folder.join("node.toml")).map_err(Failure::broken)?;
+    let now = unix_time().as_secs();
+    let present = Epoch(u32::try_from(now / network.epoch_length_s).unwrap_or(u32::MAX));
+    let key = NodeKey::create(folder.join("node.key"), present).map_err(Failure::failed)?;
+    let identity = IdentityKeyFile::create(folder.join("identity.key")).map_err(Failure::failed)?;
+    let mix_keys: Result<Vec<_>, _> = (0..KEYS_AHEAD)
+        .map(|ahead| key.mix_secret(Epoch(present.0 + ahead)).map(|secret| HostCurve::public_key(&secret)))
+        .collect();
+    let mut capabilities = Capabilities::default();
+    capabilities.mix = args.mix;
+    capabilities.receiver = config.limits.inbox_messages > 0;
+    let addresses = if args.announce.is_empty() { &args.listen } else { &args.announce };
+    let descriptor = NewDescriptor {
+        network_name: &network.network,
+        issued: UnixTime(now),
+        name,
+        capabilities,
+        addresses,
+        first_epoch: present,
+        mix_keys: &mix_keys.map_err(Failure::failed)?,
+    };
+    let mut out = vec![0; MAX_DESCRIPTOR_LEN];
+    let signed = descriptor.sign(&mut out, identity.secret()).map_err(Failure::broken)?;
+    let path = folder.join(format!("{name}.descriptor"));
+    file::replace(&path, 0o644, signed).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(identity.public_key().to_string())
+}
+
+/// The network, from the first of the places that answers.
+fn ask(places: &[String]) -> Result<Network, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start")?;
+    let mut refused = Vec::new();
+    for at in places {
+        match runtime.block_on(web::get(at, "/network", 1 << 16, PATIENCE)) {
+            Ok(Some(said)) => match serde_json::from_slice::<Network>(&said) {
+                Ok(network) if network.epoch_length_s > 0 => return Ok(network),
+                _ => refused.push(format!("{at}: what it says of its network makes no sense")),
+            },
+            Ok(None) => refused.push(format!("{at}: it is no authority")),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    Err(Failure::failed(format!("--directory: {}; name an authority that runs", refused.join(", "))))
+}
