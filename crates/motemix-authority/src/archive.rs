@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use motemix_directory::{Epoch, SignedDocument};
+use motemix_host::documents::Folder;
 use motemix_host::store::file;
 
 use crate::roster::Roster;
@@ -17,7 +18,7 @@ const KEPT: u32 = 48;
 /// A folder of documents.
 #[derive(Debug, Clone)]
 pub struct Archive {
-    folder: PathBuf,
+    folder: Folder,
 }
 
 impl Archive {
@@ -27,11 +28,12 @@ impl Archive {
     /// The system refuses.
     pub fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: Folder::new(folder) })
     }
 
-    fn path(&self, epoch: Epoch) -> PathBuf {
-        self.folder.join(format!("{epoch}.cbor"))
+    /// The documents, as files and for whoever asks.
+    pub const fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// The epochs that have a document, in ascending order.
@@ -39,18 +41,12 @@ impl Archive {
     /// # Errors
     /// The system refuses.
     pub fn epochs(&self) -> io::Result<Vec<Epoch>> {
-        let mut epochs = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name();
-            epochs.extend(name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()).map(Epoch));
-        }
-        epochs.sort_unstable();
-        Ok(epochs)
+        self.folder.epochs()
     }
 
     /// The file of an epoch, if it is there.
     pub fn read(&self, epoch: Epoch) -> Option<Vec<u8>> {
-        fs::read(self.path(epoch)).ok()
+        self.folder.read(epoch)
     }
 
     /// Keeps a document of this network that enough authorities signed. `false` if it is none, or
@@ -60,10 +56,10 @@ impl Archive {
     /// The system refuses.
     pub fn keep(&self, document: &[u8], network: &str, roster: &Roster) -> io::Result<bool> {
         let Some(epoch) = epoch_of(document, network, roster) else { return Ok(false) };
-        if self.path(epoch).exists() {
+        if self.folder.file(epoch).exists() {
             return Ok(false);
         }
-        file::replace(&self.path(epoch), 0o644, document)?;
+        file::replace(&self.folder.file(epoch), 0o644, document)?;
         Ok(true)
     }
 
@@ -73,7 +69,7 @@ impl Archive {
     /// The system refuses.
     pub fn prune(&self, present: Epoch) -> io::Result<()> {
         for epoch in self.epochs()?.into_iter().filter(|epoch| epoch.0.saturating_add(KEPT) < present.0) {
-            fs::remove_file(self.path(epoch))?;
+            fs::remove_file(self.folder.file(epoch))?;
         }
         Ok(())
     }

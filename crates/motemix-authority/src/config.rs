@@ -160,7 +160,7 @@ impl AuthorityConfig {
         let text = motemix_toml::text_of(&path)?;
         let mut config: Self = motemix_toml::parse(&path, &text)?;
         config.check().map_err(|fault| FileError::of_fault(&path, &text, fault))?;
-        config.folder = folder.to_owned();
+        folder.clone_into(&mut config.folder);
         Ok(config)
     }
 
@@ -203,13 +203,10 @@ impl AuthorityConfig {
         }
         self.roster()?;
         let mut out = [0; motemix_directory::MAX_DRAFT_LEN];
-        let draft = self.draft(Epoch(1)).and_then(|draft| {
-            draft
-                .encode(&mut out)
-                .map(drop)
-                .map_err(|error| Fault::new("parameters", format!("are refused: {error}"), "correct them"))
-        });
-        draft
+        self.draft(Epoch(1))?
+            .encode(&mut out)
+            .map(drop)
+            .map_err(|error| Fault::new("parameters", format!("are refused: {error}"), "correct them"))
     }
 
     /// All authorities, to check signatures by.

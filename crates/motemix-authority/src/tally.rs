@@ -134,10 +134,9 @@ fn draft<'a, 'v>(votes: &'a [(AuthorityKey, Vote<'v>)], needed: u8) -> Result<&'
         shared.entry(vote.1.encoded_draft).or_default().push(vote);
     }
     let enough = shared.values().find(|votes| votes.len() >= usize::from(needed));
-    if let Some((key, _)) = enough.and_then(|votes| votes.first()) {
-        if let Some((_, vote)) = votes.iter().find(|(other, _)| other == key) {
-            return Ok(vote);
-        }
+    let first = enough.and_then(|votes| votes.first()).map(|(key, _)| *key);
+    if let Some((_, vote)) = votes.iter().find(|(key, _)| Some(*key) == first) {
+        return Ok(vote);
     }
     let groups: Vec<_> = shared
         .values()

@@ -75,7 +75,9 @@ mod tests {
         let words =
             [Word::Sighting(b"seen"), Word::Vote(b"vote"), Word::Document(b""), Word::Vote(&[7; 300])];
         let mut transcript = Transcript::default();
-        words.into_iter().for_each(|word| transcript.push(word));
+        for word in words {
+            transcript.push(word);
+        }
         let bytes = transcript.into_bytes();
         assert_eq!(Transcript::read(&bytes).unwrap(), words);
         assert_eq!(Transcript::read(&[0x81, 0x82, 9, 0x41, 1]).unwrap(), []);

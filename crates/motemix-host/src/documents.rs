@@ -3,6 +3,7 @@
 //! What keeps a document from coming back from the past is the node's key file: it has no key for
 //! an epoch before its own, and it moves on only when that epoch's successor was used.
 
+mod folder;
 mod outlook;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use motemix_directory::{
 };
 use motemix_sphinx::NodeId;
 
+pub use folder::Folder;
 pub use outlook::{Lasts, Outlook};
 
 use crate::{NodeConfig, store};
@@ -27,7 +29,7 @@ use crate::{NodeConfig, store};
 /// A folder of signed network documents, `<epoch>.cbor`.
 #[derive(Debug)]
 pub struct Documents {
-    folder: PathBuf,
+    folder: Folder,
     authorities: Vec<AuthorityKey>,
     threshold: u8,
     /// The network's name.
@@ -163,7 +165,7 @@ impl Documents {
             .filter(|keys| Authorities::new(keys, config.threshold).is_ok())
             .ok_or_else(|| DocumentsError::new(&config.documents, DocumentsProblem::Authorities))?;
         Ok(Self {
-            folder: config.documents.clone(),
+            folder: Folder::new(&config.documents),
             authorities,
             threshold: config.threshold,
             network: config.network.clone(),
@@ -200,7 +202,7 @@ impl Documents {
                 },
             }
         }
-        let none = || DocumentsError::new(&self.folder, DocumentsProblem::Empty);
+        let none = || DocumentsError::new(self.folder.path(), DocumentsProblem::Empty);
         Err(refused.unwrap_or_else(|| for_later.unwrap_or_else(none).into()))
     }
 
@@ -273,24 +275,14 @@ impl Documents {
 
     /// What changes when a file does; `None` if there is none.
     fn stamp(&self, epoch: Epoch) -> Option<Stamp> {
-        let found = fs::metadata(self.path(epoch)).ok()?;
+        let found = fs::metadata(self.folder.file(epoch)).ok()?;
         Some(Stamp { modified: found.modified().ok(), inode: found.ino(), len: found.len() })
     }
 
     /// The epochs of the files, in ascending order.
     fn epochs(&self) -> Result<Vec<Epoch>, DocumentsError> {
-        let failed = |error| DocumentsError::new(&self.folder, DocumentsProblem::Read(error));
-        let mut epochs = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            epochs.extend(name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()).map(Epoch));
-        }
-        epochs.sort_unstable();
-        Ok(epochs)
-    }
-
-    fn path(&self, epoch: Epoch) -> PathBuf {
-        self.folder.join(format!("{epoch}.cbor"))
+        let failed = |error| DocumentsError::new(self.folder.path(), DocumentsProblem::Read(error));
+        self.folder.epochs().map_err(failed)
     }
 
     /// Reads a document and checks all but its time, which is left to `take`.
@@ -299,7 +291,7 @@ impl Documents {
         epoch: Epoch,
         take: impl FnOnce(VerifiedDocument<'_>) -> Result<T, DocumentError>,
     ) -> Result<T, DocumentsError> {
-        let path = self.path(epoch);
+        let path = self.folder.file(epoch);
         let failed = |problem| DocumentsError::new(&path, problem);
         let limit = document_len_limit(MAX_NODES, MAX_SIGNATURES) as u64;
         let mut bytes = Vec::new();

@@ -184,7 +184,7 @@ async fn start(
     let (calls, mut inbound) = mpsc::channel::<Call>(CALLS);
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
     if let Some(section) = &config.directory {
-        news::start(config, section, &opened.listen).await?;
+        news::start(config, section, &opened.listen, shared.clone()).await?;
     }
     tokio::task::spawn_local(control.serve(calls));
 
@@ -280,8 +280,13 @@ fn find_me(
     known: Option<NodeId>,
 ) -> Result<NodeId, RuntimeError> {
     let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
-    let id =
-        network.find(&config.name).ok_or_else(|| refused("has no such node; publish its description"))?;
+    let id = network.find(&config.name).ok_or_else(|| {
+        refused(if config.directory.is_some() {
+            "does not have it; have the authorities' operators admit it (`motemix authority add`)"
+        } else {
+            "has no such node; publish its description"
+        })
+    })?;
     if known.is_some_and(|known| id != known) {
         return Err(refused(if config.id.is_some() {
             "gives it another id; correct `id` in the configuration, or leave it out"

@@ -22,9 +22,11 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
 use super::RuntimeError;
+use super::snapshot::Shared;
 use crate::clock::unix_time;
 use crate::config::{DirectoryConfig, NodeConfig};
 use crate::curve::HostCurve;
+use crate::documents::Folder;
 use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
 use crate::rng::HostRng;
 use crate::store::file;
@@ -53,10 +55,11 @@ pub(super) async fn start(
     config: &NodeConfig,
     section: &DirectoryConfig,
     listen: &[SocketAddr],
+    shared: Shared,
 ) -> Result<(), RuntimeError> {
     let no_entropy = |error| RuntimeError::System("the platform has no entropy", error);
-    let folder = Rc::new(Folder { path: config.documents.clone() });
-    fs::create_dir_all(&folder.path).map_err(|error| RuntimeError::System("documents", error))?;
+    let folder = Rc::new(Folder::new(&config.documents));
+    fs::create_dir_all(folder.path()).map_err(|error| RuntimeError::System("documents", error))?;
     if section.serve {
         for address in listen {
             let failed = |error| RuntimeError::Bind("directory.serve", *address, error);
@@ -90,31 +93,10 @@ pub(super) async fn start(
         epoch_length: section.epoch_length.as_secs().max(1),
         rng: HostRng::new().map_err(no_entropy)?,
         herald,
+        shared,
     };
     spawn_local(seeker.seek());
     Ok(())
-}
-
-/// The documents of this node, for whoever asks.
-struct Folder {
-    path: PathBuf,
-}
-
-impl Folder {
-    fn file(&self, epoch: Epoch) -> PathBuf {
-        self.path.join(format!("{epoch}.cbor"))
-    }
-
-    fn epochs(&self) -> Vec<Epoch> {
-        let Ok(entries) = fs::read_dir(&self.path) else { return Vec::new() };
-        let names = entries.flatten().map(|entry| entry.file_name());
-        let mut epochs: Vec<_> = names
-            .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".cbor")?.parse().ok()))
-            .map(Epoch)
-            .collect();
-        epochs.sort_unstable();
-        epochs
-    }
 }
 
 impl Site for Folder {
@@ -123,15 +105,7 @@ impl Site for Folder {
     }
 
     fn answer(&self, asked: Asked) -> Answer {
-        if asked.path == "/documents" {
-            return Answer::text(
-                200,
-                self.epochs().iter().map(|epoch| format!("{epoch}\n")).collect::<String>(),
-            );
-        }
-        let epoch = asked.path.strip_prefix("/documents/").and_then(|epoch| epoch.parse().ok());
-        let document = epoch.and_then(|epoch| fs::read(self.file(Epoch(epoch))).ok());
-        document.map_or_else(Answer::nothing, |file| Answer::found("application/cbor", file))
+        Self::answer(self, &asked.path).unwrap_or_else(Answer::nothing)
     }
 }
 
@@ -146,6 +120,7 @@ struct Seeker {
     epoch_length: u64,
     rng: HostRng,
     herald: Option<Herald>,
+    shared: Shared,
 }
 
 /// Of a document that was checked. All epochs are as long as one.
@@ -197,16 +172,19 @@ impl Seeker {
     /// latest document that is here then, if there is one.
     async fn look(&mut self) -> Option<Checked> {
         let now = UnixTime(unix_time().as_secs());
-        let mut have = self.folder.epochs();
+        let mut have = self.folder.epochs().unwrap_or_default();
         let mut known = have.iter().rev().find_map(|epoch| self.read(*epoch));
         let places = self.from.len().max(1);
         let first = self.rng.next_u32() as usize % places;
         let from: Vec<_> = (0..self.from.len()).map(|at| self.from[(first + at) % places].clone()).collect();
+        let mut refused = Vec::new();
+        let asked = from.len();
         for at in from {
             let list = match web::get(&at, "/documents", 1 << 16, PATIENCE).await {
                 Ok(list) => list.unwrap_or_default(),
                 Err(error) => {
                     tracing::debug!("documents cannot be had: {error}");
+                    refused.push(error.to_string());
                     continue;
                 }
             };
@@ -231,12 +209,14 @@ impl Seeker {
                         known = Some(checked);
                     }
                     Err(error) => {
-                        tracing::warn!("{}: {error}", self.folder.path.display());
+                        tracing::warn!("{}: {error}", self.folder.path().display());
                         return known;
                     }
                 }
             }
         }
+        // One that answers is enough.
+        self.shared.set_silence((refused.len() == asked).then(|| refused.join(", ")));
         if let Some(known) = known {
             self.prune(known, now);
         }
@@ -245,17 +225,17 @@ impl Seeker {
 
     /// Removes what nobody needs any more.
     fn prune(&self, known: Checked, now: UnixTime) {
-        let epochs = self.folder.epochs();
+        let epochs = self.folder.epochs().unwrap_or_default();
         let over = epochs.iter().filter(|epoch| **epoch < known.epoch_at(now)).count();
         for epoch in epochs.iter().take(over.saturating_sub(KEPT as usize)) {
             if let Err(error) = fs::remove_file(self.folder.file(*epoch)) {
-                tracing::debug!("{}: {error}", self.folder.path.display());
+                tracing::debug!("{}: {error}", self.folder.path().display());
             }
         }
     }
 
     fn read(&self, epoch: Epoch) -> Option<Checked> {
-        self.check(&fs::read(self.folder.file(epoch)).ok()?)
+        self.check(&self.folder.read(epoch)?)
     }
 
     fn check(&self, document: &[u8]) -> Option<Checked> {

@@ -85,7 +85,10 @@ impl Patience<'_> {
                 }
                 Err(error) => error,
             };
-            let words = format!("no network document is in force, so nothing is sent: {error}");
+            let mut words = format!("no network document is in force, so nothing is sent: {error}");
+            if let Some(why) = self.shared.silence() {
+                words = format!("{words}; none comes: {why}");
+            }
             let mut reasons = vec![Reason::failing(Concern::Documents, words)];
             if !self.time.verdict.agrees() {
                 reasons.push(Reason::failing(Concern::Clock, self.time.verdict.to_string()));

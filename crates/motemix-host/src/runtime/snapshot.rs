@@ -81,6 +81,8 @@ pub(super) struct Shared {
     elapsed: Rc<RefCell<Histogram<u64>>>,
     health: Rc<RefCell<Health>>,
     coarse: Rc<Cell<Published>>,
+    /// Why no documents come, if they should come by themselves.
+    silence: Rc<RefCell<Option<String>>>,
     started: Instant,
 }
 
@@ -106,12 +108,23 @@ impl Shared {
             elapsed: times(),
             health: Rc::default(),
             coarse: Rc::default(),
+            silence: Rc::default(),
             started: Instant::now(),
         }
     }
 
     pub(super) fn set(&self, totals: &Totals) {
         self.totals.set(*totals);
+    }
+
+    /// Keeps why no documents come; `None` if somebody gives some.
+    pub(super) fn set_silence(&self, why: Option<String>) {
+        *self.silence.borrow_mut() = why;
+    }
+
+    /// Why no documents come.
+    pub(super) fn silence(&self) -> Option<String> {
+        self.silence.borrow().clone()
     }
 
     pub(super) fn set_health(&self, health: Health) {

@@ -165,6 +165,13 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
         let (until, left) = (lasts.until, span(left));
         let words = match &lasts.refused {
+            None if config.directory.is_some() => {
+                let why = self.shared.silence().unwrap_or_else(|| "whoever gives them has none".to_owned());
+                format!(
+                    "the network documents end in {left}, at {until}, and no later ones come: {why}; see \
+                     `motemix authority status`"
+                )
+            }
             None => format!(
                 "the network documents end in {left}, at {until}; sign or fetch those of later epochs \
                  (`motemix net renew`)"

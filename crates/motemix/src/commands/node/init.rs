@@ -5,7 +5,8 @@
 //! DIR/node.key           its mix keys, epoch after epoch
 //! DIR/identity.key       the key by which the authorities know it
 //! DIR/NAME.descriptor    what it says of itself, for the authorities' operators
-//! DIR/documents, state   made when it runs
+//! DIR/documents          network documents; they come when it runs
+//! DIR/state              what it keeps; made when it runs
 //! ```
 
 use crate::cli::NodeInit;
@@ -21,6 +22,7 @@ use motemix_host::curve::HostCurve;
 use motemix_host::store::file;
 use motemix_host::{IdentityKeyFile, NodeKey, web};
 use serde::Deserialize;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -79,6 +81,7 @@ fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result
     }
     // A name that the configuration refuses was typed here.
     config.save(folder.join("node.toml")).map_err(Failure::broken)?;
+    fs::create_dir(folder.join("documents")).context("cannot make the folder of documents")?;
     let now = unix_time().as_secs();
     let present = Epoch(u32::try_from(now / network.epoch_length_s).unwrap_or(u32::MAX));
     let key = NodeKey::create(folder.join("node.key"), present).map_err(Failure::failed)?;

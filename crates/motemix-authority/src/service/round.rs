@@ -1,0 +1,189 @@
+//! A round as it is held: what is asked of the others when, and what is written down before what.
+
+use std::time::Duration;
+
+use motemix_directory::{BuildError, KeyId};
+use tokio::time::{Instant, sleep};
+
+use super::{Authority, now};
+use crate::ceremony::{Ceremony, Phase, sign_document};
+use crate::tally::Previous;
+use crate::transcript::{Transcript, Word};
+use crate::vote::{Digest, NewVote, Round, described};
+
+/// How often the others are asked in a phase.
+const ASKS: u32 = 4;
+/// The longest transcript that is read.
+const TRANSCRIPT_LEN: usize = 32 << 20;
+/// Rounds that others can ask for: the one that is on, and the one before.
+const ROUNDS: usize = 2;
+
+impl Authority {
+    /// One round, from the votes to the document.
+    pub(super) async fn hold(&self, round: Round) -> Result<(), String> {
+        self.catch_up().await;
+        if self.archive.read(round.epoch).is_some() {
+            return Ok(());
+        }
+        let vote = self.vote(round)?;
+        self.enter(round, &vote);
+        self.exchange(round, Phase::Voting).await;
+
+        let sighting = self.with(round, |ceremony| ceremony.sighting())?;
+        let sighting = sighting.sign(self.key.secret()).map_err(|error| error.to_string())?;
+        self.with(round, |ceremony| ceremony.take_sighting(Phase::Sighting, &sighting).map(drop))?
+            .map_err(|error| error.to_string())?;
+        self.exchange(round, Phase::Sighting).await;
+
+        let payload = self.count(round).await?;
+        let promised = self.store.promise(round.epoch, Digest::of_document(&payload));
+        let signing = match promised {
+            Ok(true) => {
+                let signed = sign_document(&payload, self.key.secret()).map_err(|error| error.to_string())?;
+                self.with(round, |ceremony| ceremony.take_signed(&signed).map(drop))?
+                    .map_err(|error| error.to_string())
+            }
+            Ok(false) => Err(format!(
+                "this authority has promised another document of epoch {}, and signs one for an epoch only",
+                round.epoch
+            )),
+            Err(error) => Err(error.to_string()),
+        };
+        // Others may agree without this one, and it can have what they agree on.
+        self.exchange(round, Phase::Signing).await;
+        let agreed = self.with(round, |ceremony| (ceremony.agreed(), ceremony.dissenters(&payload)))?;
+        let (agreed, dissenters) = agreed;
+        for liar in dissenters {
+            tracing::warn!("authority {liar} signed another document of epoch {}", round.epoch);
+            self.suspect(liar);
+        }
+        let Some(agreed) = agreed else {
+            return Err(signing.err().unwrap_or_else(|| {
+                format!("too few of the others signed the same document; {} have to", self.roster.threshold())
+            }));
+        };
+        self.archive
+            .keep(&agreed.file, &self.config.network, &self.roster)
+            .map_err(|error| format!("documents: {error}"))?;
+        tracing::info!(epoch = %round.epoch, signatures = agreed.signatures, "a document is agreed on");
+        self.state.borrow_mut().trouble = None;
+        Ok(())
+    }
+
+    /// Counts the votes; the document that ids come from is fetched if it is not here.
+    async fn count(&self, round: Round) -> Result<Vec<u8>, String> {
+        let (base, liars) = self.with(round, |ceremony| (ceremony.base(), ceremony.counted().1))?;
+        for liar in liars {
+            tracing::warn!("authority {liar} voted twice for epoch {}", round.epoch);
+            self.suspect(liar);
+        }
+        let previous = match base {
+            None => Previous::default(),
+            Some(base) => {
+                if self.archive.ids(base, &self.roster).is_none() {
+                    self.fetch(base.0).await;
+                }
+                self.archive.ids(base, &self.roster).ok_or_else(|| {
+                    format!("the document of epoch {}, from which ids are taken, cannot be had", base.0)
+                })?
+            }
+        };
+        self.with(round, |ceremony| ceremony.tally(&previous))?.map_err(|error| error.to_string())
+    }
+
+    fn suspect(&self, liar: KeyId) {
+        let liars = &mut self.state.borrow_mut().liars;
+        if !liars.contains(&liar) {
+            liars.push(liar);
+        }
+    }
+
+    /// This authority's vote, which is on the disk.
+    fn vote(&self, round: Round) -> Result<Vec<u8>, String> {
+        let members = self.store.members().map_err(|error| error.to_string())?;
+        let candidates = members
+            .iter()
+            .filter_map(|member| Some((member.role, member.descriptor.as_deref()?)))
+            .filter(|(_, file)| {
+                described(file).is_some_and(|descriptor| descriptor.mix_key(round.epoch).is_some())
+            })
+            .collect();
+        let vote = NewVote {
+            attempt: round.attempt,
+            previous: self.archive.before(round.epoch),
+            draft: self.config.draft(round.epoch).map_err(|fault| fault.problem)?,
+            candidates,
+        };
+        let vote = vote.sign(self.key.secret()).map_err(|error: BuildError| error.to_string())?;
+        self.store.vote_once(round, &vote).map_err(|error| error.to_string())
+    }
+
+    fn enter(&self, round: Round, vote: &[u8]) {
+        let mut ceremony = Ceremony::new(self.roster.clone(), &self.config.network, round);
+        if let Err(error) = ceremony.take_vote(Phase::Voting, vote) {
+            tracing::warn!("this authority's own vote: {error}");
+        }
+        let rounds = &mut self.state.borrow_mut().rounds;
+        rounds.push(ceremony);
+        let surplus = rounds.len().saturating_sub(ROUNDS);
+        rounds.drain(..surplus);
+    }
+
+    fn with<T>(&self, round: Round, with: impl FnOnce(&mut Ceremony) -> T) -> Result<T, String> {
+        let mut state = self.state.borrow_mut();
+        let ceremony = state.rounds.iter_mut().find(|ceremony| ceremony.round() == round);
+        ceremony.map(with).ok_or_else(|| "the round is over".to_owned())
+    }
+
+    /// Asks the others what was said, until the phase ends.
+    async fn exchange(&self, round: Round, phase: Phase) {
+        let step = self.config.phase / ASKS;
+        let place = Phase::ALL.iter().position(|other| *other == phase).unwrap_or(0);
+        let round_length = self.config.phase * 4;
+        let begins = round_length.as_millis() * u128::from(round.attempt);
+        let ends = begins + self.config.phase.as_millis() * (place as u128 + 1);
+        let path = format!("/rounds/{}/{}", round.epoch, round.attempt);
+        loop {
+            let left = ends.saturating_sub(now().as_millis());
+            // Who is asked at the very end may answer when it is over.
+            let Some(within) = u64::try_from(left).ok().filter(|left| *left > 20).map(Duration::from_millis)
+            else {
+                sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
+                return;
+            };
+            let asked = Instant::now();
+            for transcript in self.ask_all(&path, TRANSCRIPT_LEN, within).await {
+                self.hear(round, phase, &transcript);
+            }
+            let done = phase == Phase::Signing
+                && self.with(round, |ceremony| {
+                    ceremony.agreed().is_some_and(|agreed| agreed.signatures == self.roster.len())
+                }) == Ok(true);
+            if done {
+                return;
+            }
+            let rest = step.saturating_sub(asked.elapsed()).max(Duration::from_millis(10));
+            sleep(rest.min(within)).await;
+        }
+    }
+
+    /// Takes in what was said, whoever passed it on.
+    fn hear(&self, round: Round, phase: Phase, transcript: &[u8]) {
+        let Some(words) = Transcript::read(transcript) else {
+            tracing::debug!("a transcript cannot be read");
+            return;
+        };
+        for word in words {
+            let heard = self.with(round, |ceremony| match word {
+                Word::Sighting(file) => ceremony.take_sighting(phase, file),
+                Word::Vote(file) => ceremony.take_vote(phase, file),
+                Word::Document(file) => ceremony.take_signed(file),
+            });
+            match heard {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => tracing::debug!("something said in a round is not taken: {error}"),
+                Err(_) => return,
+            }
+        }
+    }
+}

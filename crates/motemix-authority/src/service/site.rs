@@ -1,0 +1,140 @@
+//! What an authority answers over HTTP.
+
+use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN, UnixTime};
+use motemix_host::web::{Answer, Asked, Site};
+
+use super::{Authority, hex, now, status};
+use crate::ceremony::Said;
+use crate::store::Taken;
+use crate::transcript::{Transcript, Word};
+use crate::vote::{Round, described};
+
+impl Site for Authority {
+    fn takes(&self, path: &str) -> Option<usize> {
+        // With room for fields that come later.
+        (path == "/descriptors").then_some(2 * MAX_DESCRIPTOR_LEN)
+    }
+
+    fn answer(&self, asked: Asked) -> Answer {
+        if let Some(file) = asked.handed_in {
+            return self.take_descriptor(&file);
+        }
+        let path = asked.path.as_str();
+        match path {
+            "/network" => json(&status::Network {
+                network: &self.config.network,
+                epoch_length_s: self.config.epoch_length.as_secs(),
+                threshold: self.config.threshold,
+                authorities: self.roster.keys().iter().map(hex).collect(),
+                directory: self.others().collect(),
+            }),
+            "/status" => self.status(),
+            "/healthz" => self.health(),
+            _ => {
+                if let Some(answer) = self.archive.folder().answer(path) {
+                    return answer;
+                }
+                path.strip_prefix("/rounds/").map_or_else(Answer::nothing, |rest| self.transcript(rest))
+            }
+        }
+    }
+}
+
+impl Authority {
+    fn take_descriptor(&self, file: &[u8]) -> Answer {
+        let Some(descriptor) = described(file) else {
+            return Answer::text(400, "not a descriptor that its node signed; make it again\n");
+        };
+        if descriptor.network_name != self.config.network {
+            let text = format!(
+                "it is for the network {:?}, and this is {:?}\n",
+                descriptor.network_name, self.config.network
+            );
+            return Answer::text(400, text);
+        }
+        // A node whose clock was ahead could say nothing new until its wrong time has come.
+        if descriptor.issued.0 > now().as_secs() + self.config.epoch_length.as_secs() {
+            return Answer::text(400, "it was issued in the future; check the node's clock\n");
+        }
+        match self.store.keep(file) {
+            Ok(Taken::New | Taken::Known) => Answer::text(200, "taken\n"),
+            Ok(Taken::Older) => {
+                Answer::text(409, "a later descriptor of this node is here; check the node's clock\n")
+            }
+            Ok(Taken::Stranger) => Answer::text(
+                403,
+                "this node is not admitted; ask the authority's operator for `motemix authority add`\n",
+            ),
+            Ok(Taken::Renamed) => Answer::text(403, "this node was admitted by another name\n"),
+            Err(error) => Answer::text(503, format!("{error}\n")),
+        }
+    }
+
+    fn transcript(&self, rest: &str) -> Answer {
+        let round = rest.split_once('/').and_then(|(epoch, attempt)| {
+            Some(Round { epoch: Epoch(epoch.parse().ok()?), attempt: attempt.parse().ok()? })
+        });
+        let state = self.state.borrow();
+        let Some(ceremony) = state.rounds.iter().find(|ceremony| Some(ceremony.round()) == round) else {
+            return Answer::nothing();
+        };
+        let mut transcript = Transcript::default();
+        for said in ceremony.statements() {
+            match said {
+                Said::Sighting(file) => transcript.push(Word::Sighting(file)),
+                Said::Vote(file) => transcript.push(Word::Vote(file)),
+            }
+        }
+        for document in ceremony.signed_documents() {
+            transcript.push(Word::Document(&document));
+        }
+        Answer::found("application/cbor", transcript.into_bytes())
+    }
+
+    /// Until when documents last, and what is wrong.
+    fn health(&self) -> Answer {
+        let now = now();
+        let present = self.config.epoch_at(UnixTime(now.as_secs()));
+        let state = self.state.borrow();
+        let have = self.archive.epochs().unwrap_or_default();
+        let later = have.iter().filter(|epoch| **epoch >= present);
+        let lasts = later.zip(present.0..).take_while(|(epoch, expected)| epoch.0 == *expected).count();
+        let mut lines = Vec::new();
+        if lasts == 0 {
+            lines.push("there is no document of this epoch".to_owned());
+        } else if lasts * 2 <= self.config.ahead as usize {
+            lines.push(format!("there are documents of {lasts} epochs only"));
+        }
+        if let Some(trouble) = state.trouble.as_ref().filter(|_| !lines.is_empty()) {
+            lines.push(trouble.clone());
+        }
+        if lines.is_empty() { Answer::text(200, "ok\n") } else { Answer::text(503, lines.join("\n") + "\n") }
+    }
+
+    fn status(&self) -> Answer {
+        let present = self.config.epoch_at(UnixTime(now().as_secs()));
+        let state = self.state.borrow();
+        let members = self.store.members().unwrap_or_default();
+        let nodes: Vec<_> = members.iter().map(|member| status::node(member, present)).collect();
+        let report = status::Report {
+            network: &self.config.network,
+            key: hex(&self.key.public_key()),
+            epoch: present.0,
+            documents: self.archive.epochs().unwrap_or_default().into_iter().map(|epoch| epoch.0).collect(),
+            threshold: self.config.threshold,
+            authorities: self.roster.len(),
+            trouble: state.trouble.as_deref(),
+            liars: state.liars.iter().map(ToString::to_string).collect(),
+            silent: &state.silent,
+            nodes,
+        };
+        json(&report)
+    }
+}
+
+fn json(report: &impl serde::Serialize) -> Answer {
+    match serde_json::to_vec(report) {
+        Ok(body) => Answer::found("application/json", body),
+        Err(error) => Answer::text(500, format!("{error}\n")),
+    }
+}
