@@ -16,6 +16,8 @@ const BLOCKS: std::ops::Range<u16> = 12_000 / BLOCK..32_768 / BLOCK;
 /// A block of ports that no other test has while this is held, in this process or another.
 pub struct Ports {
     pub first: u16,
+    /// Who has which port, counted from the first.
+    names: Vec<String>,
     /// Bound to the last port of the block: whoever has that, has the block.
     _held: UdpSocket,
 }
@@ -28,10 +30,24 @@ impl Ports {
         blocks.map(|block| block * BLOCK).find_map(Self::at).expect("a block of ports that nobody has")
     }
 
+    /// The number of a port that a name has to itself.
+    pub fn number(&mut self, name: &str) -> u16 {
+        let known = self.names.iter().position(|other| other == name);
+        let number = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        u16::try_from(number).ok().filter(|number| *number < BLOCK - 1).expect("a port of the block")
+    }
+
     fn at(first: u16) -> Option<Self> {
         let held = bind(first + BLOCK - 1)?;
         // Others on this machine know nothing of blocks, and may have a port within.
-        (first..first + BLOCK - 1).all(|port| bind(port).is_some()).then_some(Self { first, _held: held })
+        (first..first + BLOCK - 1).all(|port| bind(port).is_some()).then_some(Self {
+            first,
+            names: Vec::new(),
+            _held: held,
+        })
     }
 }
 

@@ -64,7 +64,8 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     }
     let report: Report = serde_json::from_slice(&answer).map_err(wrong)?;
     let mut table = Table::without_heading();
-    let lasts = (report.epoch..).take_while(|epoch| report.documents.contains(epoch)).count();
+    let later = report.documents.iter().filter(|epoch| **epoch >= report.epoch);
+    let lasts = later.zip(report.epoch..).take_while(|(epoch, expected)| *epoch == expected).count();
     let documents = match lasts {
         0 => "none for this epoch".to_owned(),
         count => format!("this epoch and {} after it", count - 1),

@@ -183,8 +183,8 @@ impl DemoNetwork {
         Ok(self.nodes[index].plan.name.clone())
     }
 
-    /// How many messages the receiver believes, and how many it does not.
-    pub fn believed(&self) -> Result<(u64, u64), Failure> {
+    /// How many messages the receiver believes, and why it does not believe the others.
+    pub fn believed(&self) -> Result<(u64, Vec<String>), Failure> {
         let config = NodeConfig::load(self.network.node(RECEIVER).config()).map_err(Failure::broken)?;
         Ok(Checked::new(&config, None)?.count())
     }

@@ -36,6 +36,9 @@ pub struct Summary {
     /// if that was asked for.
     believed: Option<u64>,
     not_believed: Option<u64>,
+    /// Why the first of them is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_not: Option<String>,
     /// Bytes for the application in a packet, at most.
     payload_len: usize,
     /// Bytes of all datagrams on the wire, cover and handshakes too, for each message sent.
@@ -65,7 +68,7 @@ impl Summary {
         args: &Args,
         processes: usize,
         figures: &Figures,
-        believed: Option<(u64, u64)>,
+        believed: Option<(u64, Vec<String>)>,
         smart: Option<SmartSummary>,
     ) -> Self {
         let geometry = geometry(args.traffic.profile);
@@ -89,8 +92,9 @@ impl Summary {
             turned_away: figures.get("readings_refused"),
             elapsed_ms: times(ELAPSED),
             rtt_ms: times(ROUND_TRIP),
-            believed: believed.map(|(believed, _)| believed),
-            not_believed: believed.map(|(_, not)| not),
+            believed: believed.as_ref().map(|(believed, _)| *believed),
+            not_believed: believed.as_ref().map(|(_, not)| not.len() as u64),
+            why_not: believed.and_then(|(_, not)| not.into_iter().next()),
             packet_len: geometry.packet_len(),
             datagram_len,
             payload_len: geometry.data_len(),
@@ -121,7 +125,9 @@ impl Summary {
     /// What did not end well, in words.
     pub fn shortfall(&self) -> Option<String> {
         let forged = self.not_believed.filter(|count| *count > 0);
-        let forged = forged.map(|count| format!("the receiver does not believe {count} of its messages"));
+        let why = self.why_not.as_deref().unwrap_or_default();
+        let forged =
+            forged.map(|count| format!("the receiver does not believe {count} of its messages: {why}"));
         let smart = self.smart.as_ref().and_then(|smart| smart.shortfall(self.motes.into()));
         shortfall(self.discarded, self.under_way).or(forged).or(smart)
     }

@@ -78,9 +78,10 @@ impl Checked {
         (from, said)
     }
 
-    /// How many messages are believed, and how many are not.
-    pub fn count(&self) -> (u64, u64) {
+    /// How many messages are believed, and why each of the others is not.
+    pub fn count(&self) -> (u64, Vec<String>) {
         let believed = self.verdicts.values().filter(|verdict| verdict.problem.is_none()).count();
-        (believed as u64, (self.verdicts.len() - believed) as u64)
+        let problems = self.verdicts.values().filter_map(|verdict| verdict.problem.clone());
+        (believed as u64, problems.collect())
     }
 }

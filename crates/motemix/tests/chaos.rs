@@ -1,0 +1,174 @@
+//! A network over machines of their own, to which bad things happen: three authorities of which two
+//! sign, nine mixes, two receivers and six clients, in epochs of ten seconds. Network namespaces are
+//! the machines.
+
+#[path = "operators/namespaces.rs"]
+mod namespaces;
+mod program;
+#[path = "operators/world.rs"]
+mod world;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use program::{motemix, wait_until};
+use world::{AUTHORITIES, World};
+
+const MIXES: usize = 9;
+const RECEIVERS: [&str; 2] = ["receiver-1", "receiver-2"];
+const CLIENTS: usize = 6;
+
+fn mix(number: usize) -> String {
+    format!("mix-{number}")
+}
+
+fn client(number: usize) -> String {
+    format!("client-{number}")
+}
+
+/// All nodes run, and each client has sent something.
+fn network() -> World {
+    let mut world = World::apart();
+    for number in 0..MIXES {
+        world.init(&mix(number), &mix(number), true);
+        world.admit(&mix(number), &mix(number), Some(u8::try_from(number % 3).unwrap()), &AUTHORITIES);
+    }
+    let ends: Vec<_> = RECEIVERS.map(str::to_owned).into_iter().chain((0..CLIENTS).map(client)).collect();
+    for name in &ends {
+        world.init(name, name, false);
+        world.admit(name, name, None, &AUTHORITIES);
+    }
+    for name in (0..MIXES).map(mix).chain(ends) {
+        world.run(&name);
+    }
+    for number in 0..CLIENTS {
+        world.delivers(&client(number), RECEIVERS[number % 2], "hello");
+    }
+    world
+}
+
+/// What clients sent, and what became of it.
+#[derive(Default)]
+struct Sent {
+    acknowledged: BTreeSet<String>,
+    given_up: Vec<String>,
+}
+
+/// Each client sends one message after the other until it is told to stop.
+fn clients(world: &World, stop: &Arc<AtomicBool>) -> (Arc<Mutex<Sent>>, Vec<thread::JoinHandle<()>>) {
+    let sent = Arc::new(Mutex::new(Sent::default()));
+    let threads = (0..CLIENTS).map(|number| {
+        let (sent, stop, config) = (Arc::clone(&sent), Arc::clone(stop), world.config(&client(number)));
+        thread::spawn(move || {
+            for count in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (text, to) = (format!("{number} {count}"), RECEIVERS[count % 2]);
+                let run = motemix(["send", "--json", "--config", &config, "--to", to, &text]);
+                let mut sent = sent.lock().unwrap();
+                if run.status() == 0 {
+                    sent.acknowledged.insert(text);
+                } else {
+                    sent.given_up.push(format!("{text}: {}", run.stderr().trim()));
+                }
+                drop(sent);
+                thread::sleep(Duration::from_millis(300));
+            }
+        })
+    });
+    let threads = threads.collect();
+    (sent, threads)
+}
+
+/// What has to hold when all is over.
+fn check(world: &World, sent: &Sent) {
+    let received: Vec<_> = RECEIVERS.iter().flat_map(|receiver| world.inbox(receiver)).collect();
+    let distinct: BTreeSet<_> = received.iter().filter(|text| *text != "hello").collect();
+    let lost: Vec<_> = sent.acknowledged.iter().filter(|text| !distinct.contains(text)).collect();
+    assert!(lost.is_empty(), "acknowledged and not there: {lost:?}");
+    let twice = received.iter().filter(|text| *text != "hello").count() - distinct.len();
+    assert_eq!(twice, 0, "messages that are there twice");
+    let epochs: BTreeSet<_> = AUTHORITIES.iter().flat_map(|name| world.documents(name)).collect();
+    for epoch in &epochs {
+        let have = AUTHORITIES.iter().filter(|name| world.documents(name).contains(epoch));
+        let documents: BTreeSet<_> = have.map(|name| world.payload(name, *epoch)).collect();
+        assert_eq!(documents.len(), 1, "epoch {epoch} has two documents");
+    }
+    let gaps: Vec<_> =
+        epochs.iter().zip(epochs.iter().skip(1)).filter(|(one, next)| **next != **one + 1).collect();
+    assert!(gaps.is_empty(), "epochs without a document: {gaps:?}");
+    assert!(
+        sent.given_up.is_empty(),
+        "{} of {} were not acknowledged: {:?}",
+        sent.given_up.len(),
+        sent.acknowledged.len() + sent.given_up.len(),
+        sent.given_up
+    );
+}
+
+/// Bad things happen for so long, while clients send.
+fn story(lasts: Duration) {
+    let mut world = network();
+    let used_before = world.used();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sent, threads) = clients(&world, &stop);
+    let end = Instant::now() + lasts;
+    let mut turn = 0;
+    while Instant::now() < end {
+        bad_things(&mut world, turn);
+        turn += 1;
+    }
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let used = world.used();
+    for (name, (memory, files)) in &used {
+        let Some((memory_before, files_before)) = used_before.get(name) else { continue };
+        println!(
+            "{name}: {} KiB, {files} files; at first {} KiB, {files_before}",
+            memory >> 10,
+            memory_before >> 10
+        );
+        assert!(*files < files_before + 40, "{name} has {files} open files, and had {files_before}");
+        assert!(*memory < memory_before + (64 << 20), "{name} has {memory} bytes, and had {memory_before}");
+    }
+    let sent = sent.lock().unwrap();
+    println!("{} messages acknowledged, {} not; {turn} turns", sent.acknowledged.len(), sent.given_up.len());
+    check(&world, &sent);
+}
+
+/// One authority and two mixes are killed and come back, an authority is cut off, and a mix goes to
+/// another operator.
+fn bad_things(world: &mut World, turn: usize) {
+    let authority = AUTHORITIES[turn % 3];
+    let (one, other) = (mix(turn % MIXES), mix((turn + 4) % MIXES));
+    world.kill(authority);
+    world.kill(&one);
+    thread::sleep(Duration::from_secs(3));
+    world.run(&one);
+    world.kill(&other);
+    thread::sleep(Duration::from_secs(3));
+    world.run(&other);
+    let before = AUTHORITIES.iter().map(|name| world.latest(name)).max().unwrap();
+    let others: Vec<_> = AUTHORITIES.into_iter().filter(|name| *name != authority).collect();
+    wait_until("two authorities agree", || world.latest(others[0]) > before);
+    world.serve(authority);
+    world.cut_off(authority, true);
+    thread::sleep(Duration::from_secs(5));
+    world.cut_off(authority, false);
+    wait_until("the one that was gone has what was agreed on", || world.latest(authority) > before);
+}
+
+#[test]
+fn a_network_of_many_operators_goes_on_whatever_happens() {
+    story(Duration::from_secs(40));
+}
+
+#[test]
+#[ignore = "takes an hour"]
+fn a_network_goes_on_for_hundreds_of_epochs() {
+    story(Duration::from_hours(1));
+}

@@ -1,0 +1,259 @@
+//! Several operators: authorities and nodes, each in a folder of its own, on one loopback or each in
+//! a network namespace of its own.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use motemix_directory::SignedDocument;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::namespaces::Namespaces;
+use super::program::{Ports, Run, motemix, wait_until};
+
+pub const AUTHORITIES: [&str; 3] = ["north", "south", "east"];
+
+/// Each folder is one operator's.
+pub struct World {
+    folder: TempDir,
+    place: Place,
+    running: BTreeMap<String, Process>,
+}
+
+/// Where processes are.
+enum Place {
+    /// All on one machine; ports by their number.
+    Loopback(Ports),
+    /// Each on a machine of its own.
+    Apart(Namespaces),
+}
+
+/// A process of an operator, which ends with the story.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl World {
+    /// Three authorities on one machine, which know each other and serve.
+    pub fn on_loopback() -> Self {
+        Self::new(Place::Loopback(Ports::new()))
+    }
+
+    /// The same on a machine each.
+    pub fn apart() -> Self {
+        Self::new(Place::Apart(Namespaces::new()))
+    }
+
+    fn new(place: Place) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut world = Self { folder, place, running: BTreeMap::new() };
+        for name in AUTHORITIES {
+            let (dir, listen) = (world.dir(name), world.at(name));
+            let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
+            let more =
+                ["--epoch-length", "10s", "--ahead", "3", "--mean-delay", "20ms", "--loop-cover", "1s"];
+            motemix(words.into_iter().chain(more).chain(["--drop-cover", "0s"])).succeeds();
+        }
+        for name in AUTHORITIES {
+            let others: Vec<_> = AUTHORITIES.into_iter().filter(|other| *other != name).collect();
+            let peers: Vec<_> = others
+                .into_iter()
+                .map(|other| format!("{}@{}", world.public(other), world.at(other)))
+                .collect();
+            let dir = world.dir(name);
+            let words = ["authority", "peers", &dir, "--threshold", "2"];
+            motemix(words.into_iter().chain(peers.iter().map(String::as_str))).succeeds();
+        }
+        for name in AUTHORITIES {
+            world.serve(name);
+        }
+        world
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn dir(&self, name: &str) -> String {
+        self.path(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Where it listens: that of its folder's name.
+    pub fn at(&mut self, folder: &str) -> String {
+        match &mut self.place {
+            Place::Loopback(ports) => {
+                let port = ports.first + ports.number(folder);
+                format!("127.0.0.1:{port}")
+            }
+            Place::Apart(namespaces) => format!("{}:7000", namespaces.address(folder)),
+        }
+    }
+
+    pub fn public(&self, authority: &str) -> String {
+        fs::read_to_string(self.path(authority).join("authority.pub")).expect("a key").trim().to_owned()
+    }
+
+    /// The program as it runs at the operator's.
+    pub fn motemix(&mut self, folder: &str) -> Command {
+        let program = env!("CARGO_BIN_EXE_motemix");
+        let mut command = match &mut self.place {
+            Place::Loopback(_) => Command::new(program),
+            Place::Apart(namespaces) => {
+                let mut command = namespaces.command(folder);
+                command.arg(program);
+                command
+            }
+        };
+        command.env_remove("MOTEMIX_LOG");
+        command
+    }
+
+    fn start(&mut self, folder: &str, words: &[&str]) {
+        let log = fs::File::options().create(true).append(true).open(self.path(&format!("{folder}.log")));
+        let mut command = self.motemix(folder);
+        command.args(["--log", "info"]).args(words).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(log.expect("a log"));
+        let process = Process(command.spawn().expect("the program starts"));
+        self.running.insert(folder.to_owned(), process);
+    }
+
+    pub fn serve(&mut self, authority: &str) {
+        let dir = self.dir(authority);
+        self.start(authority, &["authority", "serve", &dir]);
+        wait_until("the authority answers", || {
+            self.says(authority, &["authority", "status", &dir]).status() == 0
+        });
+    }
+
+    /// A command at the operator's, and what it says.
+    pub fn says(&mut self, folder: &str, words: &[&str]) -> Run {
+        Run::by(self.motemix(folder).args(words))
+    }
+
+    /// As a power failure would.
+    pub fn kill(&mut self, folder: &str) {
+        self.running.remove(folder).expect("it runs");
+    }
+
+    /// Makes a node's keys in a folder of its own.
+    pub fn init(&mut self, folder: &str, name: &str, is_mix: bool) {
+        let (dir, listen) = (self.dir(folder), self.at(folder));
+        let directory: Vec<_> =
+            AUTHORITIES.into_iter().flat_map(|name| ["--directory".to_owned(), self.at(name)]).collect();
+        let keys: Vec<_> =
+            AUTHORITIES.iter().flat_map(|name| ["--authority".to_owned(), self.public(name)]).collect();
+        let words = ["node", "init", &dir, "--name", name, "--listen", &listen, "--threshold", "2"];
+        let more = directory.iter().chain(&keys).map(String::as_str);
+        let words: Vec<_> = words.into_iter().chain(more).chain(is_mix.then_some("--mix")).collect();
+        self.says(folder, &words).succeeds();
+    }
+
+    pub fn admit(&self, folder: &str, name: &str, layer: Option<u8>, by: &[&str]) {
+        let descriptor = self.path(folder).join(format!("{name}.descriptor"));
+        for authority in by {
+            let mut words = vec![
+                "authority".to_owned(),
+                "add".to_owned(),
+                self.dir(authority),
+                descriptor.to_str().expect("UTF-8").to_owned(),
+            ];
+            words.extend(layer.into_iter().flat_map(|layer| ["--layer".to_owned(), layer.to_string()]));
+            motemix(words).succeeds();
+        }
+    }
+
+    pub fn config(&self, folder: &str) -> String {
+        self.path(folder).join("node.toml").to_str().expect("UTF-8").to_owned()
+    }
+
+    pub fn run(&mut self, folder: &str) {
+        let config = self.config(folder);
+        self.start(folder, &["node", "--config", &config]);
+    }
+
+    pub fn send(&self, from: &str, to: &str, text: &str) -> Run {
+        // Over the node's own socket, whatever network it is in.
+        motemix(["send", "--json", "--config", &self.config(from), "--to", to, text])
+    }
+
+    /// A message is acknowledged in the end. One that is sent before documents are there is refused,
+    /// and one that is under way to a node that was killed may be given up.
+    pub fn delivers(&self, from: &str, to: &str, text: &str) {
+        let end = Instant::now() + Duration::from_mins(2);
+        while self.send(from, to, text).status() != 0 {
+            assert!(Instant::now() < end, "{text:?} was not acknowledged\n{}", self.told());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    pub fn inbox(&self, receiver: &str) -> Vec<String> {
+        let words = ["inbox", "--json", "--last", "100000", "--config", &self.config(receiver)];
+        let messages: Value = serde_json::from_str(&motemix(words).succeeds()).expect("JSON");
+        let text = |message: &Value| message["text"].as_str().expect("a text").to_owned();
+        messages.as_array().expect("a list").iter().map(text).collect()
+    }
+
+    /// The epochs of which an authority has a document.
+    pub fn documents(&self, authority: &str) -> Vec<u64> {
+        let entries = fs::read_dir(self.path(authority).join("documents")).expect("documents");
+        let stem = |path: PathBuf| path.file_stem()?.to_str()?.parse().ok();
+        let mut epochs: Vec<_> = entries.filter_map(|entry| stem(entry.expect("an entry").path())).collect();
+        epochs.sort_unstable();
+        epochs
+    }
+
+    /// The latest of them.
+    pub fn latest(&self, authority: &str) -> u64 {
+        self.documents(authority).pop().unwrap_or(0)
+    }
+
+    /// What an authority's document of an epoch says.
+    pub fn payload(&self, authority: &str, epoch: u64) -> Vec<u8> {
+        let path = self.path(authority).join(format!("documents/{epoch}.cbor"));
+        let file = fs::read(Path::new(&path)).expect("a document");
+        SignedDocument::parse(&file).expect("a document").payload().to_vec()
+    }
+
+    /// Cuts somebody off from everybody, or puts it back.
+    pub fn cut_off(&mut self, folder: &str, off: bool) {
+        match &mut self.place {
+            Place::Loopback(_) => panic!("on one machine nobody can be cut off"),
+            Place::Apart(namespaces) => namespaces.cut_off(folder, off),
+        }
+    }
+
+    /// The ends of the logs, for a story that fails.
+    pub fn told(&self) -> String {
+        let mut told = String::new();
+        for name in self.running.keys() {
+            let log = fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
+            let tail: Vec<_> = log.lines().rev().take(12).collect();
+            told.extend(tail.into_iter().rev().map(|line| format!("{name}: {line}\n")));
+        }
+        told
+    }
+
+    /// Bytes of memory and open files of all processes that run.
+    pub fn used(&self) -> BTreeMap<String, (u64, usize)> {
+        self.running.iter().map(|(name, process)| (name.clone(), used(process.0.id()))).collect()
+    }
+}
+
+fn used(pid: u32) -> (u64, usize) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: u64 =
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0);
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    (kilobytes << 10, files)
+}

@@ -1,0 +1,78 @@
+//! What is installed beside the program: units of systemd and alerts of Prometheus, checked by the
+//! programs that read them.
+
+mod program;
+
+use program::Run;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
+}
+
+/// Runs a program of the system; `scripts/setup` installs it.
+fn tool(name: &str, package: &str, words: &[&str]) -> Run {
+    let there = Command::new(name).arg("--version").output().is_ok();
+    assert!(there, "{name} is missing: run `scripts/setup {package}`");
+    Run::by(Command::new(name).args(words))
+}
+
+#[test]
+fn units_are_sound_and_leave_little_to_a_node() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for unit in ["motemix-node@.service", "motemix-authority@.service"] {
+        let text = fs::read_to_string(packaging().join("systemd").join(unit)).expect("a unit");
+        assert!(text.contains("ExecStart=/usr/bin/motemix "), "{unit}");
+        // It need not be installed here.
+        let text = text.replace("/usr/bin/motemix", env!("CARGO_BIN_EXE_motemix"));
+        let copy = folder.path().join(unit.replace('@', "@one"));
+        fs::write(&copy, text).expect("a copy");
+        let copy = copy.to_str().expect("UTF-8");
+        let verified = tool("systemd-analyze", "units", &["verify", "--man=no", copy]);
+        let said = verified.stderr();
+        assert!(!said.contains(unit.split('@').next().expect("a name")), "{said}");
+        assert_eq!(verified.status(), 0, "{said}");
+        // Tenths: 2.0 of 10 at most.
+        let security = ["security", "--offline=true", "--no-pager", "--threshold=20", copy];
+        tool("systemd-analyze", "units", &security).succeeds();
+    }
+}
+
+/// A unit that leaves everything to a node is noticed.
+#[test]
+fn an_open_unit_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = folder.path().join("open.service");
+    fs::write(&open, "[Service]\nExecStart=/bin/true\n").expect("a unit");
+    let open = open.to_str().expect("UTF-8");
+    let security = ["security", "--offline=true", "--no-pager", "--threshold=20", open];
+    assert_ne!(tool("systemd-analyze", "units", &security).status(), 0);
+}
+
+#[test]
+fn alerts_sound_when_they_should_and_not_before() {
+    let rules = packaging().join("prometheus/motemix.rules.yml");
+    let tests = packaging().join("prometheus/motemix.rules.test.yml");
+    tool("promtool", "promtool", &["check", "rules", rules.to_str().expect("UTF-8")]).succeeds();
+    tool("promtool", "promtool", &["test", "rules", tests.to_str().expect("UTF-8")]).succeeds();
+}
+
+/// What the alerts ask for is what a node tells, with a remedy that the manual has.
+#[test]
+fn alerts_ask_for_what_nodes_tell() {
+    let rules = fs::read_to_string(packaging().join("prometheus/motemix.rules.yml")).expect("rules");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
+    let manual = fs::read_to_string(manual).expect("the manual");
+    for heading in ["How a node is", "Loops that do not come back"] {
+        assert!(rules.contains(heading) && manual.contains(&format!("## {heading}")), "{heading}");
+    }
+    let asked: Vec<_> = rules
+        .split(|one: char| !one.is_ascii_lowercase() && one != '_')
+        .filter(|word| word.starts_with("motemix_"))
+        .collect();
+    assert!(!asked.is_empty());
+    assert!(asked.iter().all(|metric| *metric == "motemix_health_of"), "{asked:?}");
+    assert!(manual.contains("`motemix_health_of{concern=\"…\"}`"));
+}
