@@ -80,8 +80,8 @@ pub struct Descriptor {
     pub id: u16,
 }
 
-impl From<motemix_directory::Descriptor<'_>> for Descriptor {
-    fn from(node: motemix_directory::Descriptor<'_>) -> Self {
+impl From<motemix_directory::DocumentNode<'_>> for Descriptor {
+    fn from(node: motemix_directory::DocumentNode<'_>) -> Self {
         let mut addresses = [Address::NONE; MAX_ADDRESSES];
         let mut address_count = 0;
         for (place, address) in addresses.iter_mut().zip(node.addresses.iter()) {
