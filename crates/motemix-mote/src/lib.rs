@@ -57,7 +57,7 @@ pub use link::{Link, OnAir, Received};
 pub use mote::device::{INTRODUCTION_LEN, introduce};
 pub use mote::{Mote, RATCHET_STEPS, StartAsked};
 pub use motemix_directory::Entry;
-pub use motemix_node::Lengths;
+pub use motemix_node::{Empty, Lengths};
 pub use motemix_object::{Decimal, Record};
 pub use network::{PlaceInNetwork, Refusal, Route};
 pub use readings::{Measured, Readings, WithReadings};

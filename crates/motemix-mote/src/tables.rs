@@ -1,7 +1,7 @@
 //! The memory of a node that runs, with lengths that are fixed when the program is built. It is on
 //! the stack of the functions in `board`, and only while they need it.
 
-use motemix_node::{Array, Lengths, Memory, Storage};
+use motemix_node::{Array, Empty, Lengths, Memory, Storage};
 use motemix_sphinx::Profile;
 
 use crate::limits::Limits;
@@ -33,16 +33,25 @@ macro_rules! lengths {
         $visibility enum $name {}
 
         impl $crate::Lengths for $name {
-            type Packets<T> = [T; $limits.packets];
-            type Replay<T> = [T; $limits.replay_bytes];
-            type Window<T> = [T; $limits.window];
-            type Messages<T> = [T; $limits.messages];
-            type Returns<T> = [T; $limits.returns];
-            type Headers<T> = [T; $limits.headers];
-            type Loops<T> = [T; $limits.loops];
-            type Nodes<T> = [T; $limits.nodes];
+            type Packets<T: $crate::Empty> = [T; $limits.packets];
+            type Replay<T: $crate::Empty> = [T; $limits.replay_bytes];
+            type Window<T: $crate::Empty> = [T; $limits.window];
+            type Messages<T: $crate::Empty> = [T; $limits.messages];
+            type Returns<T: $crate::Empty> = [T; $limits.returns];
+            type Headers<T: $crate::Empty> = [T; $limits.headers];
+            type Loops<T: $crate::Empty> = [T; $limits.loops];
+            type Nodes<T: $crate::Empty> = [T; $limits.nodes];
         }
     };
+}
+
+impl<P: Profile, L: Lengths> Room<P, L> {
+    /// One constant: made where it stays, as [`Memory::EMPTY`] is.
+    const EMPTY: Self = Self { memory: Memory::EMPTY, routes: Array::EMPTY };
+}
+
+impl Empty for Route {
+    const EMPTY: Self = Self::NONE;
 }
 
 impl<P: Profile, L: Lengths> Tables for Room<P, L> {
@@ -51,9 +60,9 @@ impl<P: Profile, L: Lengths> Tables for Room<P, L> {
     // Not inlined: what it takes to make them must not stay on the stack with them.
     #[inline(never)]
     fn new() -> Self {
-        // Of boards whose limits are their own, too.
+        // Boards whose limits are their own are looked at, too.
         const { assert!(Limits::has_whole_digests(<L::Replay<u8> as Array<u8>>::LEN)) };
-        Self { memory: Memory::new(), routes: Array::of(|| Route::NONE) }
+        Self::EMPTY
     }
 
     fn lend(&mut self) -> (Storage<'_, P>, &mut [Route]) {

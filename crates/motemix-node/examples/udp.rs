@@ -15,7 +15,7 @@ use std::time::{Duration, Instant as Clock};
 
 use motemix_crypto::{Portable, Secret};
 use motemix_directory::{Entry, Epoch, Parameters, Role};
-use motemix_node::{Config, Event, Instant, Lengths, LinkId, Memory, NoJournal, Node};
+use motemix_node::{Config, Empty, Event, Instant, Lengths, LinkId, Memory, NoJournal, Node};
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -28,14 +28,14 @@ const EPOCH: Epoch = Epoch(1);
 enum Small {}
 
 impl Lengths for Small {
-    type Packets<T> = [T; 16];
-    type Replay<T> = [T; 1024];
-    type Window<T> = [T; 16];
-    type Messages<T> = [T; 2];
-    type Returns<T> = [T; 8];
-    type Headers<T> = [T; 4];
-    type Loops<T> = [T; 4];
-    type Nodes<T> = [T; NODES as usize];
+    type Packets<T: Empty> = [T; 16];
+    type Replay<T: Empty> = [T; 1024];
+    type Window<T: Empty> = [T; 16];
+    type Messages<T: Empty> = [T; 2];
+    type Returns<T: Empty> = [T; 8];
+    type Headers<T: Empty> = [T; 4];
+    type Loops<T: Empty> = [T; 4];
+    type Nodes<T: Empty> = [T; NODES as usize];
 }
 
 /// What all nodes know.

@@ -41,7 +41,7 @@ pub enum Window {
     Open,
     /// As many as come back, `first` to begin with: for a channel that others share. Own packets
     /// then wait for those that are forwarded, and the retransmission timer follows what round
-    /// trips take.
+    /// trips take. With a payload stream only the timer follows: ticks say how much leaves.
     Adaptive {
         /// At least one.
         first: u16,
@@ -205,15 +205,49 @@ impl Config {
     /// How long one try is waited for at most.
     pub fn longest_round_trip(&self) -> Duration {
         let hops = u32::from(self.parameters.max_hops) * 2;
-        // One path in 10^7 waits longer than 16 mean delays at each of its hops.
-        let delay = self.parameters.mean_delay.saturating_mul(16 * hops);
+        // The delays of a path add up: one path in 10^7 waits longer than this.
+        let delay = self.parameters.mean_delay.saturating_mul(mean_delays_of_the_longest(hops));
         self.time_for_try(u8::MAX, hops as usize, delay, None)
     }
+}
+
+/// How many mean delays the sum of so many exponential delays exceeds less than once in 10^7 times.
+/// The test beside this computes the sum's distribution; for every number of hops that a header can
+/// have, this line lies a little above it.
+const fn mean_delays_of_the_longest(hops: u32) -> u32 {
+    17 + 2 * hops
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A sum of n exponential delays exceeds x when fewer than n events of a Poisson process fall
+    /// into a time of x: exp(-x) · Σ x^k / k!, for k from 0 to n - 1.
+    #[test]
+    fn less_than_one_path_in_ten_million_waits_longer_and_a_tenth_less_would_be_too_short() {
+        // exp(-1) by its series, and its powers: this crate has no exponential function.
+        let exp = |x: f64| (1..400).rev().fold(1.0, |sum, k| 1.0 + x / f64::from(k) * sum);
+        let exceeds = |n: u32, x: f64| {
+            let terms = (1..n).rev().fold(1.0, |sum, k| 1.0 + x / f64::from(k) * sum);
+            terms / exp(x)
+        };
+        for hops in 2..=motemix_sphinx::geometry::MAX_HOPS as u32 {
+            let x = f64::from(mean_delays_of_the_longest(hops));
+            assert!(exceeds(hops, x) < 1e-7, "{hops} hops: {}", exceeds(hops, x));
+            assert!(exceeds(hops, x * 0.9) > 1e-7, "{hops} hops: {}", exceeds(hops, x * 0.9));
+        }
+    }
+
+    #[test]
+    fn a_message_is_remembered_for_as_long_as_its_last_try_may_need() {
+        let second = Duration::from_secs(1);
+        let mut config = Config { timeout: Timeout::Path { hop_allowance: second }, ..Config::thesis() };
+        config.parameters.mean_delay = 100 * second;
+        // Six hops: 29 mean delays, and the eightfold allowance.
+        assert_eq!(config.longest_round_trip(), (2900 + 48) * second);
+        assert_eq!(config.memory(), config.longest_round_trip() * 4);
+    }
 
     #[test]
     fn the_allowance_grows_by_half_up_to_eightfold_and_the_delay_does_not() {

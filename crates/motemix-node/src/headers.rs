@@ -9,6 +9,8 @@ use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, HeaderBuilder, NodeId, PathHop, Profile, Shape};
 use rand_core::CryptoRng;
 
+use crate::storage::Empty;
+
 /// What a header is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
@@ -41,6 +43,8 @@ const MOST_SIDE_BY_SIDE: usize = 16;
 /// Room for one header.
 pub struct HeaderSlot<P: Profile>(Place<P>);
 
+// The number of what it is has a byte of its own, so that nothing is all zeros.
+#[repr(u8)]
 enum Place<P: Profile> {
     Free,
     Made(Purpose, Header<P>),
@@ -85,6 +89,10 @@ impl<P: Profile> HeaderSlot<P> {
     }
 }
 
+impl<P: Profile> Empty for HeaderSlot<P> {
+    const EMPTY: Self = Self::new();
+}
+
 impl<P: Profile> Default for HeaderSlot<P> {
     fn default() -> Self {
         Self::new()
@@ -122,6 +130,9 @@ impl<'s, P: Profile> Headers<'s, P> {
     }
 
     /// How many are ready, or have their place and will be.
+    // Not inlined: it is asked for in several places, each of which would be a kilobyte of a board's
+    // flash.
+    #[inline(never)]
     pub(crate) fn stock(&self, purpose: Purpose) -> usize {
         self.slots.iter().filter(|slot| slot.purpose() == Some(purpose)).count()
     }

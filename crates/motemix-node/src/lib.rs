@@ -27,19 +27,19 @@
 //! use motemix_directory::{Entry, Epoch, Role};
 //! use motemix_node::{Config, Event, Instant, LinkId, Memory, NoJournal, Node};
 //! use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
-//! # use motemix_node::Lengths;
+//! # use motemix_node::{Empty, Lengths};
 //! # use rand_chacha::ChaCha20Rng;
 //! # use rand_chacha::rand_core::SeedableRng;
 //! # enum Small {}
 //! # impl Lengths for Small {
-//! #     type Packets<T> = [T; 16];
-//! #     type Replay<T> = [T; 1024];
-//! #     type Window<T> = [T; 16];
-//! #     type Messages<T> = [T; 2];
-//! #     type Returns<T> = [T; 8];
-//! #     type Headers<T> = [T; 4];
-//! #     type Loops<T> = [T; 4];
-//! #     type Nodes<T> = [T; 6];
+//! #     type Packets<T: Empty> = [T; 16];
+//! #     type Replay<T: Empty> = [T; 1024];
+//! #     type Window<T: Empty> = [T; 16];
+//! #     type Messages<T: Empty> = [T; 2];
+//! #     type Returns<T: Empty> = [T; 8];
+//! #     type Headers<T: Empty> = [T; 4];
+//! #     type Loops<T: Empty> = [T; 4];
+//! #     type Nodes<T: Empty> = [T; 6];
 //! # }
 //!
 //! let key = |node: u8| MixKey::new(Secret::new([node + 1; 32]));
@@ -146,7 +146,7 @@ pub use plan::{ReplayFilterTooSmall, ReplayPlan, cover_an_hour};
 pub use queue::PacketSlot;
 pub use replay::FingerprintBits;
 pub use shares::ReadingShares;
-pub use storage::{Array, Lengths, Memory, Storage};
+pub use storage::{Array, Empty, Lengths, Memory, Storage};
 pub use tag_table::WindowKey;
 
 /// The snippets of the package's front page.

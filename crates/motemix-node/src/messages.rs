@@ -7,6 +7,7 @@ use motemix_sphinx::{HeaderId, MessageId, NodeId, Profile, ReturnKeys};
 
 use crate::Instant;
 use crate::event::MessageHandle;
+use crate::storage::Empty;
 
 /// Room for one message in flight.
 pub struct MessageSlot<P: Profile> {
@@ -39,17 +40,17 @@ pub(crate) enum Phase {
 
 impl<P: Profile> MessageSlot<P> {
     /// An empty slot.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             phase: Phase::Free,
             number: 0,
             to: NodeId::MIN,
             id: MessageId([0; 4]),
-            data: P::data(),
+            data: P::DATA,
             len: 0,
             tries: 0,
-            accepted: Instant::default(),
-            first_sent: Instant::default(),
+            accepted: Instant::from_micros(0),
+            first_sent: Instant::from_micros(0),
         }
     }
 
@@ -60,6 +61,10 @@ impl<P: Profile> MessageSlot<P> {
     pub(crate) const fn handle(&self) -> MessageHandle {
         MessageHandle(self.number)
     }
+}
+
+impl<P: Profile> Empty for MessageSlot<P> {
+    const EMPTY: Self = Self::new();
 }
 
 impl<P: Profile> Default for MessageSlot<P> {
@@ -78,6 +83,10 @@ impl<P: Profile> ReturnSlot<P> {
     }
 }
 
+impl<P: Profile> Empty for ReturnSlot<P> {
+    const EMPTY: Self = Self::new();
+}
+
 impl<P: Profile> Default for ReturnSlot<P> {
     fn default() -> Self {
         Self::new()
@@ -88,8 +97,9 @@ struct Return<P: Profile> {
     header: HeaderId,
     message: usize,
     sent: Instant,
-    /// The delays of its path.
-    delay: Duration,
+    /// The delays of its path. A `Duration` has values that it never takes, and one of them would
+    /// stand for an empty slot, which is to be nothing but zeros.
+    delay_micros: u64,
     keys: ReturnKeys<P>,
 }
 
@@ -219,7 +229,8 @@ impl<'s, P: Profile> Messages<'s, P> {
         self.deadline = self.deadline.min(deadline);
         let place = self.place_for_return(at);
         if let Some(place) = self.returns.get_mut(place) {
-            place.0 = Some(Return { header, message: at, sent: now, delay, keys });
+            let delay_micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+            place.0 = Some(Return { header, message: at, sent: now, delay_micros, keys });
         }
     }
 
@@ -268,7 +279,8 @@ impl<'s, P: Profile> Messages<'s, P> {
         }
         slot.phase = Phase::Acknowledged { sent: entry.sent, returned: now };
         self.ended += 1;
-        let (took, tries) = ((now - entry.sent).saturating_sub(entry.delay), slot.tries);
+        let delay = Duration::from_micros(entry.delay_micros);
+        let (took, tries) = ((now - entry.sent).saturating_sub(delay), slot.tries);
         self.forget_returns(entry.message);
         Returned::Acknowledged { took, tries }
     }

@@ -7,6 +7,7 @@ use motemix_sphinx::{Forward, Message, MessageId, NodeId, Profile, TurnKey};
 
 use crate::Instant;
 use crate::event::ReceiptToken;
+use crate::storage::Empty;
 
 /// No slot, or no place in the heap.
 const NONE: u32 = u32::MAX;
@@ -26,16 +27,21 @@ pub struct PacketSlot<P: Profile> {
 
 impl<P: Profile> PacketSlot<P> {
     /// An empty slot.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
+        // Nothing but zeros, see `Empty`; the queue gives each slot its place.
         Self {
-            packet: P::packet(),
+            packet: P::PACKET,
             contents: Contents::Free,
-            due: Instant::NEVER,
-            place: NONE,
-            next: NONE,
+            due: Instant::from_micros(0),
+            place: 0,
+            next: 0,
             generation: 0,
         }
     }
+}
+
+impl<P: Profile> Empty for PacketSlot<P> {
+    const EMPTY: Self = Self::new();
 }
 
 impl<P: Profile> Default for PacketSlot<P> {
@@ -44,6 +50,8 @@ impl<P: Profile> Default for PacketSlot<P> {
     }
 }
 
+// The number of what it is has a byte of its own, so that nothing is all zeros.
+#[repr(u8)]
 enum Contents {
     Free,
     /// Due means: send it.

@@ -1,6 +1,7 @@
 //! The memory that a caller lends to a node: whatever a node keeps is here, and nothing grows.
 
-use motemix_directory::Entry;
+use motemix_crypto::PublicKey;
+use motemix_directory::{Entry, Role};
 use motemix_sphinx::Profile;
 
 use crate::headers::HeaderSlot;
@@ -41,19 +42,19 @@ pub struct Storage<'s, P: Profile> {
 /// name where it is chosen:
 ///
 /// ```
-/// # use motemix_node::{Lengths, Memory};
+/// # use motemix_node::{Empty, Lengths, Memory};
 /// /// What the node in the shed has room for.
 /// enum Shed {}
 ///
 /// impl Lengths for Shed {
-///     type Packets<T> = [T; 12];
-///     type Replay<T> = [T; 8192];
-///     type Window<T> = [T; 64];
-///     type Messages<T> = [T; 4];
-///     type Returns<T> = [T; 16];
-///     type Headers<T> = [T; 4];
-///     type Loops<T> = [T; 8];
-///     type Nodes<T> = [T; 64];
+///     type Packets<T: Empty> = [T; 12];
+///     type Replay<T: Empty> = [T; 8192];
+///     type Window<T: Empty> = [T; 64];
+///     type Messages<T: Empty> = [T; 4];
+///     type Returns<T: Empty> = [T; 16];
+///     type Headers<T: Empty> = [T; 4];
+///     type Loops<T: Empty> = [T; 8];
+///     type Nodes<T: Empty> = [T; 64];
 /// }
 ///
 /// let mut memory = Memory::<motemix_sphinx::Mote, Shed>::new();
@@ -61,41 +62,59 @@ pub struct Storage<'s, P: Profile> {
 /// ```
 pub trait Lengths {
     /// Packets that wait for their delay, received messages that wait for a reply.
-    type Packets<T>: Array<T>;
+    type Packets<T: Empty>: Array<T>;
     /// Bytes of the replay filter, see [`Storage::replay`].
-    type Replay<T>: Array<T>;
+    type Replay<T: Empty>: Array<T>;
     /// Each of the two tables of messages received, see [`Storage::window`].
-    type Window<T>: Array<T>;
+    type Window<T: Empty>: Array<T>;
     /// Messages in flight.
-    type Messages<T>: Array<T>;
+    type Messages<T: Empty>: Array<T>;
     /// Tries in flight, as many as there are messages at least.
-    type Returns<T>: Array<T>;
+    type Returns<T: Empty>: Array<T>;
     /// The header pool.
-    type Headers<T>: Array<T>;
+    type Headers<T: Empty>: Array<T>;
     /// Loops under way. As many as packets suit most nodes: a packet that waits here is on
     /// somebody's way, so as many of one's own wait elsewhere.
-    type Loops<T>: Array<T>;
+    type Loops<T: Empty>: Array<T>;
     /// As many as the network has nodes.
-    type Nodes<T>: Array<T>;
+    type Nodes<T: Empty>: Array<T>;
+}
+
+/// What a table has in a place that is empty: a constant, so that a table of any length is made where
+/// it stays, and not beside its place on a stack that has no room for it twice. The constants here
+/// are nothing but zeros, which a program writes down and need not keep a copy of.
+pub trait Empty: Sized {
+    /// An empty place.
+    const EMPTY: Self;
+}
+
+impl Empty for u8 {
+    const EMPTY: Self = 0;
+}
+
+impl Empty for u32 {
+    const EMPTY: Self = 0;
+}
+
+impl Empty for u64 {
+    const EMPTY: Self = 0;
+}
+
+impl Empty for Entry {
+    const EMPTY: Self = Self { mix_key: PublicKey([0; 32]), role: Role::Mix { layer: 0 } };
 }
 
 /// An array, `[T; LEN]`, and nothing else.
-pub trait Array<T>: AsMut<[T]> + private::Sealed {
+pub trait Array<T: Empty>: AsMut<[T]> + private::Sealed {
     /// Its length.
     const LEN: usize;
-
-    /// An array of what `make` makes.
-    fn of(make: impl FnMut() -> T) -> Self;
+    /// An array of empty places.
+    const EMPTY: Self;
 }
 
-impl<T, const LEN: usize> Array<T> for [T; LEN] {
+impl<T: Empty, const LEN: usize> Array<T> for [T; LEN] {
     const LEN: usize = LEN;
-
-    #[expect(clippy::inline_always, reason = "as for `Memory::new`")]
-    #[inline(always)]
-    fn of(mut make: impl FnMut() -> T) -> Self {
-        core::array::from_fn(|_| make())
-    }
+    const EMPTY: Self = [const { T::EMPTY }; LEN];
 }
 
 mod private {
@@ -117,21 +136,22 @@ pub struct Memory<P: Profile, L: Lengths> {
 }
 
 impl<P: Profile, L: Lengths> Memory<P, L> {
+    /// Empty tables: one constant, so that they are made where they stay.
+    pub const EMPTY: Self = Self {
+        packets: Array::EMPTY,
+        schedule: Array::EMPTY,
+        replay: Array::EMPTY,
+        window: [Array::EMPTY, Array::EMPTY],
+        messages: Array::EMPTY,
+        returns: Array::EMPTY,
+        headers: Array::EMPTY,
+        loops: Array::EMPTY,
+        nodes: Array::EMPTY,
+    };
+
     /// Empty tables.
-    #[expect(clippy::inline_always, reason = "or they are made beside their place: a kilobyte of stack")]
-    #[inline(always)]
-    pub fn new() -> Self {
-        Self {
-            packets: Array::of(PacketSlot::new),
-            schedule: Array::of(|| 0),
-            replay: Array::of(|| 0),
-            window: [Array::of(|| 0), Array::of(|| 0)],
-            messages: Array::of(MessageSlot::new),
-            returns: Array::of(ReturnSlot::new),
-            headers: Array::of(HeaderSlot::new),
-            loops: Array::of(|| 0),
-            nodes: Array::of(Entry::default),
-        }
+    pub const fn new() -> Self {
+        Self::EMPTY
     }
 
     /// Lends all of it.

@@ -11,6 +11,10 @@ use crate::geometry::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
 pub trait Profile {
     /// All lengths.
     const GEOMETRY: Geometry;
+    /// Room for a packet: zeros, as a constant so that tables of packets are made where they stay.
+    const PACKET: Self::Packet;
+    /// Room for a message's data, in the same way.
+    const DATA: Self::Data;
     /// The curve's backend.
     type Curve: Curve;
     /// The hash of the wide block.
@@ -29,9 +33,13 @@ pub trait Profile {
     /// Makes one `T` for each hop of one way.
     fn per_way<T>(make: impl FnMut(usize) -> T) -> Self::PerWay<T>;
     /// Room for a packet.
-    fn packet() -> Self::Packet;
+    fn packet() -> Self::Packet {
+        Self::PACKET
+    }
     /// Room for a message's data.
-    fn data() -> Self::Data;
+    fn data() -> Self::Data {
+        Self::DATA
+    }
 }
 
 macro_rules! profile {
@@ -47,6 +55,8 @@ macro_rules! profile {
             type PerWay<T> = [T; $geometry.hops_each_way()];
             type Packet = [u8; $geometry.packet_len()];
             type Data = [u8; $geometry.data_len()];
+            const PACKET: Self::Packet = [0; $geometry.packet_len()];
+            const DATA: Self::Data = [0; $geometry.data_len()];
 
             fn per_hop<T>(make: impl FnMut(usize) -> T) -> Self::PerHop<T> {
                 core::array::from_fn(make)
@@ -56,13 +66,6 @@ macro_rules! profile {
                 core::array::from_fn(make)
             }
 
-            fn packet() -> Self::Packet {
-                [0; $geometry.packet_len()]
-            }
-
-            fn data() -> Self::Data {
-                [0; $geometry.data_len()]
-            }
         }
     };
 }

@@ -3,7 +3,7 @@
 
 use motemix_crypto::{Curve, Secret, hash};
 use motemix_directory::{Entry, Epoch, Role};
-use motemix_node::{Config, Instant, Lengths, Memory, Node};
+use motemix_node::{Config, Empty, Instant, Lengths, Memory, Node};
 use motemix_sphinx::{
     Departure, Header, HeaderBuilder, HeaderId, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
     ReplayError, ReplayFilter, ReplayTag, ReturnKeys, Shape,
@@ -34,14 +34,14 @@ pub type Room<P> = Memory<P, RoomLengths>;
 pub enum RoomLengths {}
 
 impl Lengths for RoomLengths {
-    type Packets<T> = [T; 8];
-    type Replay<T> = [T; 1024];
-    type Window<T> = [T; 16];
-    type Messages<T> = [T; 2];
-    type Returns<T> = [T; 4];
-    type Headers<T> = [T; 4];
-    type Loops<T> = [T; 8];
-    type Nodes<T> = [T; NODES];
+    type Packets<T: Empty> = [T; 8];
+    type Replay<T: Empty> = [T; 1024];
+    type Window<T: Empty> = [T; 16];
+    type Messages<T: Empty> = [T; 2];
+    type Returns<T: Empty> = [T; 4];
+    type Headers<T: Empty> = [T; 4];
+    type Loops<T: Empty> = [T; 8];
+    type Nodes<T: Empty> = [T; NODES];
 }
 
 /// Thirty-two bytes that follow from a name and a number.

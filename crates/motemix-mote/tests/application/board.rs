@@ -22,7 +22,7 @@ use motemix_mote::{
     Console, Decimal, Mote, Next, OnAir, PlaceInNetwork, Readings, Record, Refusal, Route, Running,
     WithReadings,
 };
-use motemix_node::{Instant, Lengths, Memory, Storage};
+use motemix_node::{Empty, Instant, Lengths, Memory, Storage};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 
@@ -43,14 +43,14 @@ pub type Room = Memory<Packets, RoomLengths>;
 pub enum RoomLengths {}
 
 impl Lengths for RoomLengths {
-    type Packets<T> = [T; 6];
-    type Replay<T> = [T; 8192];
-    type Window<T> = [T; 32];
-    type Messages<T> = [T; 3];
-    type Returns<T> = [T; 6];
-    type Headers<T> = [T; 3];
-    type Loops<T> = [T; 6];
-    type Nodes<T> = [T; NODES];
+    type Packets<T: Empty> = [T; 6];
+    type Replay<T: Empty> = [T; 8192];
+    type Window<T: Empty> = [T; 32];
+    type Messages<T: Empty> = [T; 3];
+    type Returns<T: Empty> = [T; 6];
+    type Headers<T: Empty> = [T; 3];
+    type Loops<T: Empty> = [T; 6];
+    type Nodes<T: Empty> = [T; NODES];
 }
 
 pub type FlashOfBoard = Flash<4, PAGE>;

@@ -195,11 +195,12 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             return false;
         }
         // What is forwarded goes first: whoever adds to a line that grows fills it for all. On a
-        // tick, filler would add as much.
-        let yields = self.rate.yields() && !self.streams.payload.is_on();
-        let crowded = yields && self.queue.next_due().is_some_and(|due| due <= now);
-        if crowded || !self.rate.admits(self.messages.flying()) {
-            return false;
+        // tick, filler would add as much, and a message that is held back relieves nobody.
+        if !self.streams.payload.is_on() {
+            let crowded = self.rate.yields() && self.queue.next_due().is_some_and(|due| due <= now);
+            if crowded || !self.rate.admits(self.messages.flying()) {
+                return false;
+            }
         }
         let has_header = |to| self.headers.count(Purpose::Message(to)) > 0;
         let Some(at) = self.messages.first_ready(has_header) else { return false };

@@ -8,7 +8,7 @@ use crate::curve::Modelled;
 use crate::network::{NetworkOf, id, mesh, usual};
 use crate::statistics::{mean, welch};
 use motemix_directory::Role;
-use motemix_node::{Config, DropReason};
+use motemix_node::{Config, DropReason, Window};
 
 /// Hundreds of networks, so on a curve that takes no time.
 type Network = NetworkOf<Modelled>;
@@ -147,6 +147,27 @@ fn loops_come_back_and_are_counted() {
         assert_eq!(counters.dropped(DropReason::UnknownHeader), 0);
         assert_eq!(counters.cover_missed, 0);
     }
+}
+
+/// Ticks say how many packets leave, and a message leaves in place of a loop. So a window that held
+/// it back would spare the channel nothing.
+#[test]
+fn ticks_alone_limit_how_many_messages_are_under_way() {
+    const MESSAGES: u64 = 9;
+    let mut config = constant_rate().with_window(Window::SHARED_CHANNEL);
+    // Nothing comes back, and nothing is tried again.
+    config.parameters.hop_allowance = 100 * SECOND;
+    let mut network = Network::new(mesh(7), config, 6);
+    network.lose(1.1);
+    for message in 0..MESSAGES {
+        network.send(SENDER, RECEIVER, &[message as u8]);
+    }
+    // As many ticks as messages, and as many again: a header may not be ready for a tick.
+    network.run(2 * MESSAGES as u32 * TICK);
+    let counters = *network.nodes[SENDER].counters();
+    assert_eq!(counters.transmitted - counters.loops_sent, MESSAGES, "{counters:?}");
+    assert!(counters.transmitted < 4 * MESSAGES, "and no faster than ticks: {counters:?}");
+    assert_eq!(counters.retransmitted, 0);
 }
 
 /// Were own messages first, two nodes with much to say would not answer each other.
