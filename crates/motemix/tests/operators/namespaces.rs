@@ -76,7 +76,8 @@ impl Namespaces {
 
     /// Pulls a machine's plug out of the bridge, or puts it in.
     pub fn cut_off(&mut self, name: &str, off: bool) {
-        let outer = format!("{}p{}", self.prefix, self.number(name));
+        let number = self.number(name);
+        let outer = format!("{}p{number}", self.prefix);
         self.in_hub(&["link", "set", &outer, if off { "down" } else { "up" }]);
     }
 }
