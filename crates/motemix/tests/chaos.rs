@@ -123,7 +123,9 @@ fn story(lasts: Duration) {
         turn += 1;
     }
     stop.store(true, Ordering::Relaxed);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let used = world.used();
     for (name, (memory, files)) in &used {
         let Some((memory_before, files_before)) = used_before.get(name) else { continue };

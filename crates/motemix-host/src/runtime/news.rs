@@ -38,7 +38,7 @@ const KEYS_AHEAD: u32 = 72;
 const SAY_EVERY: u32 = 12;
 /// Epochs whose documents stay in the folder after their end.
 const KEPT: u32 = 24;
-/// How long anybody may take to answer.
+/// How long anybody may take to answer, at most.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The shortest and the longest time between two looks at what others have.
 const SOONEST: Duration = Duration::from_millis(500);
@@ -91,6 +91,7 @@ pub(super) async fn start(
         threshold: config.threshold,
         network: config.network.clone(),
         epoch_length: section.epoch_length.as_secs().max(1),
+        patience: (section.epoch_length / 8).clamp(SOONEST, PATIENCE),
         rng: HostRng::new().map_err(no_entropy)?,
         herald,
         shared,
@@ -118,6 +119,7 @@ struct Seeker {
     network: String,
     /// In seconds, until a document tells.
     epoch_length: u64,
+    patience: Duration,
     rng: HostRng,
     herald: Option<Herald>,
     shared: Shared,
@@ -154,10 +156,12 @@ impl Seeker {
             let known = self.look().await;
             let now = UnixTime(unix_time().as_secs());
             let length = Duration::from_secs(known.map_or(self.epoch_length, Checked::length));
+            // Who is cut off does not answer, and the others must be asked before an epoch is over.
+            self.patience = (length / 8).clamp(SOONEST, PATIENCE);
             if let Some(herald) = &mut self.herald {
                 let counted = Epoch(u32::try_from(now.0 / self.epoch_length).unwrap_or(u32::MAX));
                 let present = known.map_or(counted, |known| known.epoch_at(now));
-                herald.tell(&self.from, present, length).await;
+                herald.tell(&self.from, present, length, self.patience).await;
             }
             // Nodes do not ask all at once, and who has no document asks often.
             let usual = (length / 8).clamp(SOONEST, LATEST);
@@ -180,7 +184,7 @@ impl Seeker {
         let mut refused = Vec::new();
         let asked = from.len();
         for at in from {
-            let list = match web::get(&at, "/documents", 1 << 16, PATIENCE).await {
+            let list = match web::get(&at, "/documents", 1 << 16, self.patience).await {
                 Ok(list) => list.unwrap_or_default(),
                 Err(error) => {
                     tracing::debug!("documents cannot be had: {error}");
@@ -194,7 +198,9 @@ impl Seeker {
                     continue;
                 }
                 let path = format!("/documents/{epoch}");
-                let Ok(Some(document)) = web::get(&at, &path, DOCUMENT_LEN, PATIENCE).await else { continue };
+                let Ok(Some(document)) = web::get(&at, &path, DOCUMENT_LEN, self.patience).await else {
+                    continue;
+                };
                 let Some(checked) = self.check(&document).filter(|checked| checked.epoch == epoch) else {
                     tracing::warn!("{at}: what it gives as the document of epoch {epoch} is none");
                     continue;
@@ -266,7 +272,7 @@ struct Herald {
 impl Herald {
     /// Tells whoever has not heard of the keys ahead, and everybody now and then: an authority that
     /// was set up anew has forgotten.
-    async fn tell(&mut self, to: &[String], present: Epoch, length: Duration) {
+    async fn tell(&mut self, to: &[String], present: Epoch, length: Duration, patience: Duration) {
         let now = Instant::now();
         let again = length.clamp(Duration::from_secs(30), Duration::from_hours(1));
         let to: Vec<_> = to.iter().filter(|at| self.is_due(at, present, now, again)).cloned().collect();
@@ -279,7 +285,7 @@ impl Herald {
         };
         let Some((first, file)) = descriptor else { return };
         for at in to {
-            match web::post(&at, "/descriptors", file.clone(), PATIENCE).await {
+            match web::post(&at, "/descriptors", file.clone(), patience).await {
                 Ok(_) => {
                     if self.said.insert(at.clone(), (first, now)).is_none() {
                         tracing::info!("{at} knows this node");
