@@ -6,9 +6,9 @@
 //! moments taken as those of a normal distribution (assumed density filtering; Maybeck, "Stochastic
 //! Models, Estimation, and Control", volume 2, 1982, section 12.3).
 //!
-//! A covariance for each pair takes time by the square of their number. Of many, only the sum of all
-//! covariances is kept: it says how well their number is known, which is nearly all that one of
-//! many tells of another (`sum`).
+//! A covariance for each pair takes time by the square of their number. Of many, only the sum of
+//! all covariances is kept: it says how well their number is known, which is nearly all that one
+//! of many tells of another (`sum`).
 
 mod pairs;
 mod sum;

@@ -60,8 +60,8 @@ struct Guest {
     risk: f64,
     /// How probably its path does not end here.
     goes_on: f64,
-    /// Probabilities of its stages. Here, and not only where its origin is: whenever one leaves, all
-    /// guests are asked for them.
+    /// Probabilities of its stages. Here, and not only where its origin is: whenever one leaves,
+    /// all guests are asked for them.
     stages: [f64; MOST_STAGES],
 }
 

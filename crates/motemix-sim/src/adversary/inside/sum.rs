@@ -30,7 +30,7 @@ impl Variances {
     }
 }
 
-/// Of a list: its sum and that of its squares.
+/// The sum of a list, and that of its squares.
 fn sums(list: &[f64]) -> (f64, f64) {
     list.iter().fold((0.0, 0.0), |(sum, squares), item| (sum + item, squares + item * item))
 }
