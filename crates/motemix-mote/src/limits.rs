@@ -190,8 +190,8 @@ pub const IOTLAB_M3: Limits = Limits {
     part: Part { flash: 512 * 1024, ram: 64 * 1024, clock_hz: 72_000_000 },
 };
 
-/// Nordic's nRF52840 DK. What its RAM has room for goes to packets that wait: they are what a sender
-/// hides among. The other tables are as long as many packets with long delays ask for.
+/// Nordic's nRF52840 DK. What its RAM has room for goes to packets that wait: they are what a
+/// sender hides among. The other tables are as long as many packets with long delays ask for.
 pub const NRF52840DK: Limits = Limits {
     board: "nrf52840dk",
     packets: 288,

@@ -130,8 +130,8 @@ impl<'s, P: Profile> Headers<'s, P> {
     }
 
     /// How many are ready, or have their place and will be.
-    // Not inlined: it is asked for in several places, each of which would be a kilobyte of a board's
-    // flash.
+    // Not inlined: it is asked for in several places, each of which would be a kilobyte of a
+    // board's flash.
     #[inline(never)]
     pub(crate) fn stock(&self, purpose: Purpose) -> usize {
         self.slots.iter().filter(|slot| slot.purpose() == Some(purpose)).count()

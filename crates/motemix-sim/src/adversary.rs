@@ -14,12 +14,15 @@
 //! Memory is linear in the transfers of the run, of which the channel carries some fifty a second
 //! at most, times the packets that may be inside a node when one leaves. A message is traced in
 //! time that grows with the latter to the power of the hops of both ways;
-//! [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer.
+//! [`Adversary::sample`](crate::scenario::Adversary::sample) traces fewer. Where mixes hold many
+//! packets, `flow` adds up chains in place of `trace`: in time that grows with the transfers times
+//! the packets inside, and in the memory of what is under way.
 
 mod corrupt;
 mod dwell;
 mod evidence;
 mod findings;
+mod flow;
 mod inside;
 mod knowledge;
 mod learn;
@@ -39,9 +42,10 @@ pub use score::{Anonymity, Learned};
 pub(crate) use sniffer::{Cut, Sniffer, fingerprint};
 
 use crate::board::Traits;
-use crate::scenario::{Adversary, Board, Group, Scenario, Time};
+use crate::scenario::{Adversary, Board, Group, Scenario, Spread, Time};
 use dwell::{Dwell, Parts};
 use evidence::Evidence;
+use flow::Flow;
 use knowledge::{Known, Network};
 use motemix_air::Instant;
 pub(crate) use sniffer::Transfer;
@@ -68,6 +72,9 @@ pub(crate) struct TakenIn {
     pub fingerprint: u64,
 }
 
+/// Where a mix holds more packets than this on average, chains of transfers are added up and not
+/// gone through.
+const MANY_HELD: f64 = 24.0;
 /// Waiting for the channel, on average.
 const CHANNEL: Duration = Duration::from_millis(10);
 /// Share of the packets that vanish in a node.
@@ -121,9 +128,23 @@ pub(crate) fn conclude(
     findings: Option<&mut Findings>,
 ) -> Anonymity {
     let sample = usize::try_from(adversary.sample.get()).unwrap_or(usize::MAX);
-    let origins = pool::origins(network, transfers, confessions);
+    let delivered = evidence::delivered(transfers, deliveries, sample);
+    // Phases, and the joint inference, ask for the transfers with which messages began.
+    let by_ends = network.hops == flow::HOPS
+        && network.packets_held() > MANY_HELD
+        && scenario.load.spread != Spread::Fixed
+        && adversary.matching_sweeps == 0;
+    let mut flow = by_ends
+        .then(|| Flow::new(network, transfers, delivered.iter().filter_map(|(transfer, _)| *transfer)));
+    let origins = match &mut flow {
+        Some(flow) => pool::follow(network, transfers, confessions, flow),
+        None => pool::origins(network, transfers, confessions),
+    };
     let traffic = Traffic::new(network, transfers, &origins);
-    let evidence = Evidence::of(&traffic, deliveries, sample);
+    let evidence = match flow {
+        Some(flow) => Evidence::of_ends(&flow.into_ends(), &delivered),
+        None => Evidence::of(&traffic, &delivered),
+    };
     let mut anonymity = score::score(&traffic, &evidence, scenario, adversary.matching_sweeps, findings);
     anonymity.counted = links::count(scenario, transfers);
     anonymity

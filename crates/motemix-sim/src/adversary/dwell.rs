@@ -1,6 +1,6 @@
 //! For how long a packet stays at a node, as the observer expects it.
 
-use libm::exp;
+use libm::{exp, log};
 use std::time::Duration;
 
 /// Stages of the Erlang time.
@@ -38,6 +38,8 @@ pub(crate) struct Bin {
     pub hazard: f64,
     /// Probability of being still inside.
     pub survival: f64,
+    /// All hazard until now: the logarithm of the survival, with the sign changed.
+    pub risk: f64,
 }
 
 impl Dwell {
@@ -63,17 +65,23 @@ impl Dwell {
                 break;
             }
             let leaving = undisturbed * (1.0 - share) + stalled * share;
-            bins.push(Bin { hazard: leaving / inside / step, survival: inside });
+            bins.push(Bin { hazard: leaving / inside / step, survival: inside, risk: -log(inside) });
             inside -= leaving;
         }
         Self { least: parts.least, step, bins }
+    }
+
+    /// The mean, seconds.
+    pub fn mean(&self) -> f64 {
+        let beyond: f64 = self.bins.iter().map(|bin| bin.survival * self.step).sum();
+        self.least.as_secs_f64() + beyond
     }
 
     /// What holds for a packet that is here for so long; `None` if none stays so long.
     #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
     pub fn at(&self, stayed: Duration) -> Option<Bin> {
         let Some(beyond) = stayed.checked_sub(self.least) else {
-            return Some(Bin { hazard: 0.0, survival: 1.0 });
+            return Some(Bin { hazard: 0.0, survival: 1.0, risk: 0.0 });
         };
         self.bins.get((beyond.as_secs_f64() / self.step) as usize).copied()
     }
@@ -97,11 +105,6 @@ fn follow(density: &mut [f64], mean: f64, step: f64) {
 mod tests {
     use super::*;
 
-    fn mean(dwell: &Dwell) -> f64 {
-        let beyond: f64 = dwell.bins.iter().map(|bin| bin.survival * dwell.step).sum();
-        dwell.least.as_secs_f64() + beyond
-    }
-
     fn millis(least: u64, busy: u64, delay: u64, stalled: (f64, u64)) -> (Dwell, f64) {
         let [least, busy, delay] = [least, busy, delay].map(Duration::from_millis);
         let stalled = (stalled.0, Duration::from_millis(stalled.1));
@@ -117,7 +120,7 @@ mod tests {
             millis(100, 60, 500, (0.1, 300)),
             millis(170, 40, 10_000, (0.2, 250)),
         ] {
-            assert!((mean(&dwell) / expected - 1.0).abs() < 0.02, "{} for {expected}", mean(&dwell));
+            assert!((dwell.mean() / expected - 1.0).abs() < 0.02, "{} for {expected}", dwell.mean());
         }
     }
 
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn nobody_leaves_before_the_least_time_and_nobody_stays_for_ever() {
         let (dwell, _) = millis(100, 60, 0, (0.0, 0));
-        assert_eq!(dwell.at(Duration::from_millis(99)), Some(Bin { hazard: 0.0, survival: 1.0 }));
+        assert_eq!(dwell.at(Duration::from_millis(99)), Some(Bin { hazard: 0.0, survival: 1.0, risk: 0.0 }));
         assert_eq!(dwell.at(Duration::from_secs(10)), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What the observer has of each delivered message before it learns anything from the others.
 
 use super::Delivery;
+use super::flow::Ends;
 use super::sniffer::Transfer;
 use super::trace::{Start, Traffic};
 use motemix_air::Instant;
@@ -39,17 +40,44 @@ pub(crate) enum Way {
 /// However sure the observer is of the reply's way, it may have followed another packet.
 const LEAST_UNSEEN: f64 = 1e-3;
 
+/// One delivered message in `sample`, each with the transfer that brought it if one was found, in
+/// the order in which those began.
+pub(crate) fn delivered(
+    transfers: &[Transfer],
+    deliveries: &[Delivery],
+    sample: usize,
+) -> Vec<(Option<u32>, Delivery)> {
+    let number = brought(transfers);
+    let mut delivered: Vec<_> = deliveries.iter().map(|delivery| (number(delivery), *delivery)).collect();
+    delivered.sort_by_key(|(transfer, delivery)| {
+        (*transfer, delivery.receiver, delivery.packet.at, delivery.packet.fingerprint)
+    });
+    delivered.into_iter().step_by(sample).collect()
+}
+
 impl Evidence {
-    /// Traces one delivered message in `sample`.
-    pub fn of(traffic: &Traffic<'_>, deliveries: &[Delivery], sample: usize) -> Self {
-        let number = brought(traffic.transfers());
-        let mut delivered: Vec<_> = deliveries.iter().map(|delivery| (number(delivery), *delivery)).collect();
-        delivered.sort_by_key(|(transfer, delivery)| {
-            (*transfer, delivery.receiver, delivery.packet.at, delivery.packet.fingerprint)
-        });
+    /// Traces each message through all chains of transfers.
+    pub fn of(traffic: &Traffic<'_>, delivered: &[(Option<u32>, Delivery)]) -> Self {
+        Self::gather(delivered, |transfer| (traffic.starts(transfer), traffic.returns(transfer)))
+    }
+
+    /// Takes the senders of each message, and the ends of its reply, from who followed packets by
+    /// their ends.
+    pub fn of_ends(ends: &BTreeMap<u32, Ends>, delivered: &[(Option<u32>, Delivery)]) -> Self {
+        Self::gather(delivered, |transfer| {
+            let Some(Ends { senders, returns }) = ends.get(&transfer) else { return Default::default() };
+            // With which transfer it began is not known, nor when.
+            let start =
+                |(sender, weight): (u16, &f32)| Start { transfer, sender, weight: *weight, begun: 0.0 };
+            let starts = (0..).zip(senders).filter(|(_, weight)| **weight > 0.0).map(start).collect();
+            (starts, returns.iter().map(|end| f64::from(*end)).collect())
+        })
+    }
+
+    fn gather(delivered: &[(Option<u32>, Delivery)], traced: impl Fn(u32) -> (Vec<Start>, Vec<f64>)) -> Self {
         let mut evidence = Self::default();
-        for (transfer, delivery) in delivered.into_iter().step_by(sample) {
-            match transfer.and_then(|transfer| Heard::of(traffic, transfer, delivery)) {
+        for (transfer, delivery) in delivered {
+            match transfer.and_then(|transfer| Heard::of(traced(transfer), transfer, delivery)) {
                 Some(heard) => evidence.heard.push(heard),
                 None => evidence.untraced += 1,
             }
@@ -80,12 +108,11 @@ fn brought(transfers: &[Transfer]) -> impl Fn(&Delivery) -> Option<u32> {
 }
 
 impl Heard {
-    fn of(traffic: &Traffic<'_>, transfer: u32, delivery: Delivery) -> Option<Self> {
-        let mut starts = traffic.starts(transfer);
+    fn of((mut starts, returns): (Vec<Start>, Vec<f64>), transfer: u32, delivery: &Delivery) -> Option<Self> {
         let mut weights: Vec<f32> = starts.iter().map(|start| start.weight).collect();
         normalise(&mut weights)?;
         starts.iter_mut().zip(weights).for_each(|(start, weight)| start.weight = weight);
-        let round_trip = with_return(&starts, &traffic.returns(transfer));
+        let round_trip = with_return(&starts, &returns);
         Some(Self { sender: delivery.sender, receiver: delivery.receiver, transfer, starts, round_trip })
     }
 

@@ -5,33 +5,82 @@
 //! else but that, it would forget that some end there. So means and covariances are kept, and third
 //! moments taken as those of a normal distribution (assumed density filtering; Maybeck, "Stochastic
 //! Models, Estimation, and Control", volume 2, 1982, section 12.3).
+//!
+//! A covariance for each pair takes time by the square of their number. Of many, only the sum of
+//! all covariances is kept: it says how well their number is known, which is nearly all that one
+//! of many tells of another (`sum`).
+
+mod pairs;
+mod sum;
 
 use libm::ceil;
+use pairs::Pairs;
+use sum::Sum;
 
-/// Probabilities of being inside, in the order of joining, and their covariances.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Inside {
-    mean: Vec<f64>,
-    /// Off the diagonal; that follows from the means.
-    covariance: Vec<Vec<f64>>,
-}
-
+/// So many at most are followed pair by pair.
+const MOST_IN_PAIRS: usize = 256;
 /// At most so much is learned at once of time in which nobody left.
 const SMALL: f64 = 0.2;
 /// Nothing more is to be learned then.
 const MUCH: f64 = 20.0;
 
+/// Probabilities of being inside, in the order of joining, and how they depend on each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Inside {
+    mean: Vec<f64>,
+    dependence: Dependence,
+    most_in_pairs: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Dependence {
+    Pairs(Pairs),
+    Sum(Sum),
+}
+
+/// One leaves: what was known before.
+struct Leaving<'l> {
+    before: &'l [f64],
+    /// Covariances of each with the sum of all rates of those inside.
+    against: &'l [f64],
+    rates: &'l [f64],
+    /// What all rates come to.
+    total: f64,
+}
+
+impl Default for Inside {
+    fn default() -> Self {
+        Self::in_pairs(MOST_IN_PAIRS)
+    }
+}
+
 impl Inside {
+    /// Nobody yet; so many at most are followed pair by pair.
+    fn in_pairs(most: usize) -> Self {
+        let dependence = Dependence::Pairs(Pairs::default());
+        Self { mean: Vec::new(), dependence, most_in_pairs: most }
+    }
+
     /// How probably each is inside.
     pub fn probabilities(&self) -> &[f64] {
         &self.mean
     }
 
+    /// Whether they are too many to be followed pair by pair.
+    pub fn are_many(&self) -> bool {
+        matches!(self.dependence, Dependence::Sum(_))
+    }
+
     /// One comes, who stays at all with this probability.
     pub fn join(&mut self, probability: f64) {
         self.mean.push(probability);
-        self.covariance.iter_mut().for_each(|row| row.push(0.0));
-        self.covariance.push(vec![0.0; self.mean.len()]);
+        let many = self.mean.len() > self.most_in_pairs;
+        match &mut self.dependence {
+            // Whoever comes depends on nobody.
+            Dependence::Sum(_) => {}
+            Dependence::Pairs(pairs) if many => self.dependence = Dependence::Sum(Sum::of(pairs)),
+            Dependence::Pairs(pairs) => pairs.join(),
+        }
     }
 
     /// Time passes and nobody leaves. By `hazards` each would have left, added up over that time.
@@ -58,48 +107,36 @@ impl Inside {
         for (at, mean) in self.mean.iter_mut().enumerate() {
             *mean = (before[at] + (against[at] - rates[at] * before[at]) / total).clamp(0.0, 1.0);
         }
-        for row in 0..before.len() {
-            for column in 0..row {
-                let product = self.covariance[row][column] + before[row] * before[column];
-                let with_rate =
-                    product * total + before[row] * against[column] + before[column] * against[row];
-                let product = (with_rate - (rates[row] + rates[column]) * product) / total;
-                self.set(row, column, product - self.mean[row] * self.mean[column]);
-            }
+        let leaving = Leaving { before: &before, against: &against, rates, total };
+        match &mut self.dependence {
+            Dependence::Pairs(pairs) => pairs.leave(&leaving, &self.mean),
+            Dependence::Sum(sum) => sum.leave(&leaving, &self.mean),
         }
         self.bound();
     }
 
     /// Forgets all but those to keep.
     pub fn retain(&mut self, keep: &[bool]) {
+        match &mut self.dependence {
+            Dependence::Pairs(pairs) => pairs.retain(keep),
+            Dependence::Sum(sum) => sum.retain(&self.mean, keep),
+        }
         retain(&mut self.mean, keep);
-        retain(&mut self.covariance, keep);
-        self.covariance.iter_mut().for_each(|row| retain(row, keep));
     }
 
     /// Covariances with the sum of all rates of those inside.
     fn against(&self, rates: &[f64]) -> Vec<f64> {
-        let own = |at: usize| self.mean[at] * (1.0 - self.mean[at]) * rates[at];
-        let others =
-            |row: &Vec<f64>| row.iter().zip(rates).map(|(covariance, rate)| covariance * rate).sum::<f64>();
-        self.covariance.iter().enumerate().map(|(at, row)| own(at) + others(row)).collect()
+        match &self.dependence {
+            Dependence::Pairs(pairs) => pairs.against(&self.mean, rates),
+            Dependence::Sum(sum) => sum.against(&self.mean, rates),
+        }
     }
 
-    fn set(&mut self, row: usize, column: usize, covariance: f64) {
-        self.covariance[row][column] = covariance;
-        self.covariance[column][row] = covariance;
-    }
-
-    /// Keeps covariances within what two events with these probabilities can have.
+    /// Keeps covariances within what events with these probabilities can have.
     fn bound(&mut self) {
-        for row in 0..self.mean.len() {
-            for column in 0..row {
-                let (a, b) = (self.mean[row], self.mean[column]);
-                let (least, most) = ((a + b - 1.0).max(0.0) - a * b, a.min(b) - a * b);
-                // Not `clamp`, which wants the bounds in order: rounding may turn them round where
-                // they meet.
-                self.set(row, column, self.covariance[row][column].max(least).min(most));
-            }
+        match &mut self.dependence {
+            Dependence::Pairs(pairs) => pairs.bound(&self.mean),
+            Dependence::Sum(sum) => sum.bound(&self.mean),
         }
     }
 }
@@ -110,6 +147,7 @@ fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_precision_loss, reason = "small numbers")]
 mod tests {
     use super::*;
 
@@ -192,9 +230,81 @@ mod tests {
     fn who_is_forgotten_takes_its_covariances_along() {
         let mut inside = joined(&[0.5, 0.6, 0.7]);
         inside.leave(&[1.0; 3], 1.8);
-        let kept = inside.covariance[2][0];
+        let Dependence::Pairs(before) = inside.dependence.clone() else { panic!("three are few") };
         inside.retain(&[true, false, true]);
-        assert_eq!((inside.probabilities().len(), inside.covariance[1].len()), (2, 2));
-        assert_eq!(inside.covariance[1][0].to_bits(), kept.to_bits());
+        let Dependence::Pairs(after) = &inside.dependence else { panic!("two are few") };
+        assert_eq!((inside.mean.len(), after.covariance[1].len()), (2, 2));
+        assert_eq!(after.covariance[1][0].to_bits(), before.covariance[2][0].to_bits());
+    }
+
+    /// A mix that some forty are inside of: what the sum of all covariances says of each, and what
+    /// all pairs say. `ends` is the share whose path ends there.
+    fn differences(ends: f64, uneven: bool) -> (f64, f64, f64) {
+        use crate::random::{self, Purpose};
+        use rand_core::Rng as _;
+        const COME: usize = 1200;
+        let mut rng = random::stream(11, 0, Purpose::Load);
+        let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        // When each comes and when it leaves, if it does; forty times as many come as leave in the
+        // mean time of one.
+        let mut events: Vec<(f64, Option<usize>)> = Vec::new();
+        let mut now = 0.0;
+        for _ in 0..COME {
+            now -= libm::log(uniform()) / 40.0;
+            events.push((now, None));
+            if uniform() > ends {
+                events.push((now - libm::log(uniform()), Some(0)));
+            }
+        }
+        events.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let [mut pairs, mut sum, mut alone] = [usize::MAX, 0, usize::MAX].map(Inside::in_pairs);
+        let (mut since, mut number) = (0.0, 0);
+        let (mut of_sum, mut of_alone, mut all) = (0.0, 0.0, 0.0);
+        let mut speeds: Vec<f64> = Vec::new();
+        for (at, leaves) in events {
+            let risks: Vec<f64> = speeds.iter().map(|speed| speed * (at - since)).collect();
+            since = at;
+            let each = [&mut pairs, &mut sum, &mut alone];
+            for inside in each {
+                inside.stay(&risks);
+                if leaves.is_some() {
+                    let total = total(inside, &speeds, 1e-3);
+                    inside.leave(&speeds, total);
+                } else {
+                    inside.join(1.0 - ends);
+                }
+            }
+            if leaves.is_none() {
+                // Who waits to be computed leaves later; here, one in three is slower.
+                speeds.push(if uneven && number % 3 == 0 { 0.5 } else { 1.0 });
+                number += 1;
+            }
+            // Nobody depends on anybody.
+            if let Dependence::Pairs(alone) = &mut alone.dependence {
+                alone.covariance.iter_mut().flatten().for_each(|covariance| *covariance = 0.0);
+            }
+            for (at, exact) in pairs.probabilities().iter().enumerate() {
+                of_sum += (sum.probabilities()[at] - exact).abs();
+                of_alone += (alone.probabilities()[at] - exact).abs();
+                all += exact;
+            }
+            let keep: Vec<bool> = pairs.probabilities().iter().map(|inside| *inside > 1e-3).collect();
+            [&mut pairs, &mut sum, &mut alone].map(|inside| inside.retain(&keep));
+            let mut kept = keep.iter();
+            speeds.retain(|_| kept.next().copied().unwrap_or(true));
+        }
+        (of_sum / all, of_alone / all, all / (2.0 * COME as f64))
+    }
+
+    #[test]
+    fn of_many_the_sum_of_all_covariances_says_what_all_pairs_say() {
+        for (ends, uneven) in [(0.0, false), (0.2, false), (0.2, true)] {
+            let (of_sum, of_alone, inside) = differences(ends, uneven);
+            println!("{ends}, {uneven}: {of_sum:.4} by the sum, {of_alone:.4} alone, {inside:.1} inside");
+            assert!(inside > 25.0, "{inside}");
+            assert!(of_sum < 0.01, "{of_sum}");
+            // The comparison would notice.
+            assert!(of_alone > 3.0 * of_sum, "{of_alone}, {of_sum}");
+        }
     }
 }

@@ -59,6 +59,17 @@ impl Network {
         5 * self.hops
     }
 
+    /// Packets that wait at a node on average, by Little's law: all nodes are alike, and each packet
+    /// waits at each node of its path but its ends.
+    pub fn packets_held(&self) -> f64 {
+        let held = |node: &Known| {
+            let waits = |purpose| (self.last_hop(purpose) - 1) as f64;
+            let begun = PURPOSES.map(|purpose| node.begins[purpose as usize] * waits(purpose));
+            begun.iter().sum::<f64>() * node.dwell.mean()
+        };
+        self.nodes.iter().map(held).sum::<f64>() / self.nodes.len().max(1) as f64
+    }
+
     /// The place of a stage among them.
     pub fn place(&self, stage: Stage) -> usize {
         let before = [0, 2 * self.hops, 3 * self.hops];

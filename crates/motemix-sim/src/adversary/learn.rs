@@ -137,7 +137,7 @@ struct Counts {
     prior: Prior,
     /// By sender: all messages.
     sent: Vec<f64>,
-    /// By sender and receiver.
+    /// By receiver and sender: all senders of a message are asked for together.
     written: Vec<f64>,
     /// By sender and part of the interval.
     phases: Vec<f64>,
@@ -163,7 +163,7 @@ impl Counts {
     fn add(&mut self, receiver: u16, choice: &Choice, messages: f64) {
         let sender = usize::from(choice.sender);
         self.sent[sender] += messages;
-        self.written[sender * self.nodes + usize::from(receiver)] += messages;
+        self.written[usize::from(receiver) * self.nodes + sender] += messages;
         if self.prior.phases.is_some() {
             let bin = usize::from(choice.bin);
             for (beside, share) in [(BINS - 1, BESIDE), (0, HERE), (1, BESIDE)] {
@@ -182,7 +182,7 @@ impl Counts {
     fn factor(&self, receiver: u16, choice: &Choice) -> f64 {
         let (sender, receiver) = (usize::from(choice.sender), usize::from(receiver));
         let habit = self.prior.habits.map_or(1.0, |strength| {
-            let written = self.written[sender * self.nodes + receiver].max(0.0);
+            let written = self.written[receiver * self.nodes + sender].max(0.0);
             let expected = self.popularity.of(sender, receiver);
             (strength + written / expected) / (strength + self.sent[sender].max(0.0))
         });
@@ -294,7 +294,7 @@ impl<'m> Estimate<'m> {
             let (sender, receiver) = (usize::from(sender), usize::from(receiver));
             let strength = self.counts.prior.habits.unwrap_or_default();
             let expected = strength * self.counts.popularity.of(sender, receiver);
-            self.counts.written[sender * self.counts.nodes + receiver] + expected
+            self.counts.written[receiver * self.counts.nodes + sender] + expected
         };
         // The first of equals.
         among.map(|at| (written(at), at)).reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, at)| at)

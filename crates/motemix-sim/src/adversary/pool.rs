@@ -16,11 +16,16 @@ use super::dwell::Dwell;
 use super::inside::Inside;
 use super::knowledge::{Network, PURPOSES, Stage};
 use super::sniffer::Transfer;
-use libm::log;
 use motemix_air::Instant;
 
 /// A packet that is hardly there is not looked at any more.
 const FORGOTTEN: f64 = 1e-5;
+/// The same where hundreds are inside: of one in a thousand that was there, as much is lost as
+/// vanishes in a node anyway, and two thirds as many have to be followed.
+const FORGOTTEN_AMONG_MANY: f64 = 1e-3;
+
+/// Stages of paths with three hops each way, which is the most.
+const MOST_STAGES: usize = 15;
 
 /// Where a transfer's packet may have come from.
 #[derive(Clone, Debug, Default)]
@@ -46,17 +51,58 @@ pub(crate) struct Cause {
 struct Pool {
     guests: Vec<Guest>,
     inside: Inside,
-    /// When that was true.
-    at: Instant,
 }
 
 struct Guest {
     transfer: u32,
     arrived: Instant,
+    /// Hazard until it was last looked at.
+    risk: f64,
+    /// How probably its path does not end here.
+    goes_on: f64,
+    /// Probabilities of its stages. Here, and not only where its origin is: whenever one leaves,
+    /// all guests are asked for them.
+    stages: [f64; MOST_STAGES],
+}
+
+impl Guest {
+    fn new(network: &Network, transfer: u32, arrived: Instant, known: &[f64]) -> Self {
+        let mut stages = [0.0; MOST_STAGES];
+        for (stage, known) in stages.iter_mut().zip(known) {
+            *stage = *known;
+        }
+        Self { transfer, arrived, risk: 0.0, goes_on: 1.0 - ended(network, known), stages }
+    }
+}
+
+/// Who follows packets while their origins are found.
+pub(crate) trait Follow {
+    /// A transfer left its sender. What it does not need of its origin it may take away.
+    fn left(&mut self, number: u32, origin: &mut Origin);
+    /// Nothing that leaves from now on is this transfer's packet.
+    fn forgotten(&mut self, number: u32);
+}
+
+/// Keeps all origins as they are.
+struct Keep;
+
+impl Follow for Keep {
+    fn left(&mut self, _: u32, _: &mut Origin) {}
+    fn forgotten(&mut self, _: u32) {}
 }
 
 /// Finds the origins of all transfers, which come in the order of their begins.
 pub(crate) fn origins(network: &Network, transfers: &[Transfer], confessions: &Confessions) -> Vec<Origin> {
+    follow(network, transfers, confessions, &mut Keep)
+}
+
+/// The same for somebody who follows the packets meanwhile.
+pub(crate) fn follow(
+    network: &Network,
+    transfers: &[Transfer],
+    confessions: &Confessions,
+    follower: &mut impl Follow,
+) -> Vec<Origin> {
     let confessed = confessions.of(transfers);
     let mut pools: Vec<Pool> = network.nodes.iter().map(|_| Pool::default()).collect();
     let mut origins: Vec<Origin> = vec![Origin::default(); transfers.len()];
@@ -69,17 +115,25 @@ pub(crate) fn origins(network: &Network, transfers: &[Transfer], confessions: &C
         else {
             continue;
         };
-        pool.age(at, &known.dwell);
+        pool.age(at, &known.dwell, follower);
         if arrives {
-            pool.guests.push(Guest { transfer: number, arrived: at });
-            pool.inside.join((1.0 - network.vanish) * (1.0 - ended(network, &origins[index].stages)));
+            let guest = Guest::new(network, number, at, &origins[index].stages);
+            pool.inside.join((1.0 - network.vanish) * guest.goes_on);
+            pool.guests.push(guest);
         } else {
             let rates = pool.hazards(at, &known.dwell);
             origins[index] = match confessed.get(index).copied().flatten() {
                 Some(told) => corrupt::origin(network, told, transfer, &origins),
-                None => leave(network, pool, transfer, &rates, &origins),
+                None => leave(network, pool, transfer, &rates),
             };
+            follower.left(number, &mut origins[index]);
+            if transfer.end.is_none() {
+                follower.forgotten(number);
+            }
         }
+    }
+    for guest in pools.iter().flat_map(|pool| &pool.guests) {
+        follower.forgotten(guest.transfer);
     }
     origins
 }
@@ -107,13 +161,7 @@ fn ended(network: &Network, stages: &[f64]) -> f64 {
     last.iter().filter_map(|stage| stages.get(network.place(*stage))).sum()
 }
 
-fn leave(
-    network: &Network,
-    pool: &mut Pool,
-    transfer: &Transfer,
-    hazards: &[f64],
-    origins: &[Origin],
-) -> Origin {
+fn leave(network: &Network, pool: &mut Pool, transfer: &Transfer, hazards: &[f64]) -> Origin {
     let mut origin = Origin { stages: vec![0.0; network.stage_count()], ..Origin::default() };
     let Some(known) = network.nodes.get(usize::from(transfer.from)) else { return origin };
     let mut total = 0.0;
@@ -132,18 +180,14 @@ fn leave(
         })
         .collect();
     // Of those that are inside, how fast they leave for there.
-    let goes_on = |guest: &Guest| 1.0 - ended(network, &origins[guest.transfer as usize].stages);
-    let fitting = |guest: &Guest| {
-        let before = &origins[guest.transfer as usize].stages;
-        steps.iter().map(|(place, _)| before[*place]).sum::<f64>()
-    };
+    let fitting = |guest: &Guest| steps.iter().map(|(place, _)| guest.stages[*place]).sum::<f64>();
     let rates: Vec<f64> = pool
         .guests
         .iter()
         .zip(hazards)
         .map(
             |(guest, hazard)| {
-                if goes_on(guest) > 0.0 { hazard * fitting(guest) / goes_on(guest) } else { 0.0 }
+                if guest.goes_on > 0.0 { hazard * fitting(guest) / guest.goes_on } else { 0.0 }
             },
         )
         .collect();
@@ -160,10 +204,9 @@ fn leave(
         pool.guests.iter().zip(&rates).zip(pool.inside.probabilities().iter().zip(hazards))
     {
         if rate * inside > 0.0 {
-            let before = &origins[guest.transfer as usize].stages;
-            let factor = inside * hazard / goes_on(guest) / total;
+            let factor = inside * hazard / guest.goes_on / total;
             for (place, next) in &steps {
-                origin.stages[*next] += factor * before[*place];
+                origin.stages[*next] += factor * guest.stages[*place];
             }
             origin.causes.push(Cause { transfer: guest.transfer, factor });
         }
@@ -174,23 +217,32 @@ fn leave(
 
 impl Pool {
     /// Time passes in which nothing leaves. Who cannot be inside any more is forgotten.
-    fn age(&mut self, now: Instant, dwell: &Dwell) {
-        let before = self.at;
+    fn age(&mut self, now: Instant, dwell: &Dwell, follower: &mut impl Follow) {
         let risks: Vec<f64> = self
             .guests
-            .iter()
+            .iter_mut()
             .map(|guest| {
-                let [then, now] = [before, now].map(|at| dwell.at(at - guest.arrived));
-                then.zip(now).map_or(f64::MAX, |(then, now)| log(then.survival / now.survival))
+                let before = guest.risk;
+                guest.risk = dwell.at(now - guest.arrived).map_or(f64::MAX, |bin| bin.risk);
+                if guest.risk < f64::MAX { guest.risk - before } else { f64::MAX }
             })
             .collect();
         self.inside.stay(&risks);
-        self.at = now;
+        let forgotten = if self.inside.are_many() { FORGOTTEN_AMONG_MANY } else { FORGOTTEN };
         let inside = self.inside.probabilities().iter().zip(&risks);
-        let keep: Vec<bool> = inside.map(|(inside, risk)| *inside > FORGOTTEN && *risk < f64::MAX).collect();
+        let keep: Vec<bool> = inside.map(|(inside, risk)| *inside > forgotten && *risk < f64::MAX).collect();
+        if keep.iter().all(|keep| *keep) {
+            return;
+        }
         self.inside.retain(&keep);
         let mut keep = keep.iter();
-        self.guests.retain(|_| keep.next().copied().unwrap_or(true));
+        self.guests.retain(|guest| {
+            let keep = keep.next().copied().unwrap_or(true);
+            if !keep {
+                follower.forgotten(guest.transfer);
+            }
+            keep
+        });
     }
 
     fn hazards(&self, now: Instant, dwell: &Dwell) -> Vec<f64> {

@@ -1,5 +1,6 @@
 //! The instrument, checked where the answer is known without it.
 
+mod ends;
 mod learning;
 
 use super::Confessions;

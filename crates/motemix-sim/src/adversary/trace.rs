@@ -7,7 +7,7 @@ use super::knowledge::{Network, Purpose, Stage};
 use super::pool::Origin;
 use super::sniffer::Transfer;
 
-/// Chains that are less probable than this are not followed.
+/// How improbable chains are that are not followed.
 const NEGLIGIBLE: f64 = 1e-6;
 
 /// A transfer with which a message may have begun.
@@ -30,6 +30,8 @@ pub(crate) struct Traffic<'t> {
     origins: &'t [Origin],
     /// By transfer: later ones that may be the same packet, with the factor of the link.
     effects: Vec<Vec<(u32, f64)>>,
+    /// Chains that are less probable than this are not followed.
+    pub(super) negligible: f64,
 }
 
 impl<'t> Traffic<'t> {
@@ -42,7 +44,7 @@ impl<'t> Traffic<'t> {
                 }
             }
         }
-        Self { network, transfers, origins, effects }
+        Self { network, transfers, origins, effects, negligible: NEGLIGIBLE }
     }
 
     /// The network that it is the traffic of.
@@ -109,7 +111,7 @@ impl<'t> Traffic<'t> {
         path.push(transfer.from);
         for cause in &origin.causes {
             let weight = weight * cause.factor;
-            if weight > NEGLIGIBLE {
+            if weight > self.negligible {
                 self.back(cause.transfer, hop - 1, weight, path, starts);
             }
         }
@@ -132,7 +134,7 @@ impl<'t> Traffic<'t> {
             let Some(transfer) = self.transfers.get(*next as usize) else { continue };
             let stage = Stage { purpose: Purpose::Trip, hop };
             let fits = !path.contains(&transfer.to) && self.network.may_lead_to(transfer.to, stage);
-            if weight <= NEGLIGIBLE || !fits {
+            if weight <= self.negligible || !fits {
                 continue;
             }
             if hop == self.network.last_hop(Purpose::Trip) {
