@@ -62,7 +62,7 @@ mod sizes {
     /// Bytes for the session with one neighbour, at most.
     pub const SESSION_SIZE: usize = 64;
     /// Bytes for one packet that waits, at most: its slot and its place in the schedule.
-    pub const PACKET_SIZE: usize = 404;
+    pub const PACKET_SIZE: usize = 388;
     /// Bytes for one message in flight.
     pub const MESSAGE_SIZE: usize = 168;
     /// Bytes for what opens one reply, at most.
@@ -83,7 +83,7 @@ mod sizes {
     /// A session.
     pub const SESSION_SIZE: usize = 64;
     /// A packet.
-    pub const PACKET_SIZE: usize = 396;
+    pub const PACKET_SIZE: usize = 388;
     /// A message.
     pub const MESSAGE_SIZE: usize = 168;
     /// What opens a reply.

@@ -68,16 +68,19 @@ enum Contents {
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) id: MessageId,
-    pub(crate) len: usize,
+    /// Bytes of its data: less than a packet's.
+    len: u16,
 }
 
 impl Arrival {
     pub(crate) const fn of(message: &Message<'_>) -> Self {
-        Self { id: message.id, len: message.data.len() }
+        Self { id: message.id, len: message.data.len() as u16 }
     }
 }
 
-/// A received message and what its reply needs.
+/// A received message and what its reply needs. Aligned to four bytes, so that the number before it
+/// takes four and not eight of each slot.
+#[repr(C, packed(4))]
 pub(crate) struct Receipt {
     pub(crate) arrival: Arrival,
     pub(crate) turn_key: TurnKey,
@@ -449,5 +452,5 @@ pub(crate) enum Polled<'q> {
 }
 
 fn data<P: Profile>(packet: &P::Packet, arrival: Arrival) -> &[u8] {
-    &packet.as_ref()[P::GEOMETRY.data(arrival.len)]
+    &packet.as_ref()[P::GEOMETRY.data(arrival.len.into())]
 }

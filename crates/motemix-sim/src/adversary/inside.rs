@@ -289,7 +289,9 @@ mod tests {
                 all += exact;
             }
             let keep: Vec<bool> = pairs.probabilities().iter().map(|inside| *inside > 1e-3).collect();
-            [&mut pairs, &mut sum, &mut alone].map(|inside| inside.retain(&keep));
+            for inside in [&mut pairs, &mut sum, &mut alone] {
+                inside.retain(&keep);
+            }
             let mut kept = keep.iter();
             speeds.retain(|_| kept.next().copied().unwrap_or(true));
         }

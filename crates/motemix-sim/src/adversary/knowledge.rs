@@ -61,6 +61,7 @@ impl Network {
 
     /// Packets that wait at a node on average, by Little's law: all nodes are alike, and each packet
     /// waits at each node of its path but its ends.
+    #[allow(clippy::cast_precision_loss, reason = "as many as nodes and hops")]
     pub fn packets_held(&self) -> f64 {
         let held = |node: &Known| {
             let waits = |purpose| (self.last_hop(purpose) - 1) as f64;
