@@ -57,8 +57,12 @@ fn read_payload(payload: &[u8]) {
     let again = encode_again(&descriptor);
     // Fields and bits of later versions are not written again; nothing else may differ.
     assert!(again == file || again.len() <= file.len());
-    let read = SignedDescriptor::parse(&again).expect("it was just made").verify().expect("it was just signed");
-    assert_eq!((read.name, read.issued, read.epochs()), (descriptor.name, descriptor.issued, descriptor.epochs()));
+    let read =
+        SignedDescriptor::parse(&again).expect("it was just made").verify().expect("it was just signed");
+    assert_eq!(
+        (read.name, read.issued, read.epochs()),
+        (descriptor.name, descriptor.issued, descriptor.epochs())
+    );
 }
 
 fn encode_again(descriptor: &Descriptor<'_>) -> Vec<u8> {
