@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Batch, Config, Counters, DropReason, Event, Instant, Journal, Lengths, LinkId, Memory,
+    Admitted, Batch, Config, Counters, DropReason, Empty, Event, Instant, Journal, Lengths, LinkId, Memory,
     MessageHandle, Node, ReceiptToken, SendError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
@@ -27,14 +27,14 @@ pub type Room = Memory<Mote<Toy>, RoomLengths>;
 pub enum RoomLengths {}
 
 impl Lengths for RoomLengths {
-    type Packets<T> = [T; 6];
-    type Replay<T> = [T; 256];
-    type Window<T> = [T; 32];
-    type Messages<T> = [T; 4];
-    type Returns<T> = [T; 8];
-    type Headers<T> = [T; 4];
-    type Loops<T> = [T; 6];
-    type Nodes<T> = [T; NODES];
+    type Packets<T: Empty> = [T; 6];
+    type Replay<T: Empty> = [T; 256];
+    type Window<T: Empty> = [T; 32];
+    type Messages<T: Empty> = [T; 4];
+    type Returns<T: Empty> = [T; 8];
+    type Headers<T: Empty> = [T; 4];
+    type Loops<T: Empty> = [T; 6];
+    type Nodes<T: Empty> = [T; NODES];
 }
 
 type TestNode<'s> = Node<'s, Mote<Toy>, ChaCha8Rng>;
