@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use motemix_directory::{
     AuthorityKey, AuthoritySecret, BuildError, DocumentBuilder, Epoch, KeyId, SignedDocument,
-    document_len_limit,
+    SignedStatement, document_len_limit,
 };
 
 use crate::roster::Roster;
@@ -113,6 +113,11 @@ impl Ceremony {
         if phase > Phase::Sighting {
             return Err(VoteError::Late);
         }
+        // Reading a vote takes a signature for each of its nodes: who has said enough is not read.
+        let signer = SignedStatement::parse(file).ok().and_then(|statement| statement.signer());
+        if signer.and_then(|id| self.votes.get(&id)).is_some_and(|held| held.len() == VOTES_EACH) {
+            return Err(VoteError::TooMany);
+        }
         let (key, vote) = Vote::verify(file, &self.roster)?;
         self.check_round(vote.round)?;
         if vote.draft.network_name != self.network {
@@ -123,9 +128,6 @@ impl Ceremony {
             return Err(VoteError::Late);
         }
         let held = self.votes.entry(key.id()).or_default();
-        if held.len() == VOTES_EACH {
-            return Err(VoteError::TooMany);
-        }
         held.push(HeldVote { digest, file: file.to_vec(), in_time });
         Ok(true)
     }

@@ -192,9 +192,9 @@ impl AuthorityConfig {
                 "for example \"1h\"",
             ));
         }
-        // Nodes say that documents run out when two epochs are left.
-        if !(3..=240).contains(&self.ahead) {
-            return Err(Fault::new("ahead", format!("is {}", self.ahead), "choose 3 to 240"));
+        // Nodes say that documents run out when two epochs are left, and tell sixty keys ahead at least.
+        if !(3..=48).contains(&self.ahead) {
+            return Err(Fault::new("ahead", format!("is {}", self.ahead), "choose 3 to 48"));
         }
         let most = self.epoch_length / 8;
         if self.phase < Duration::from_millis(100) || self.phase > most {

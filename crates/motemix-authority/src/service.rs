@@ -29,7 +29,7 @@ use motemix_host::web;
 use motemix_host::{AuthorityKeyFile, KeyError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::archive::{Archive, epoch_of};
 use crate::ceremony::Ceremony;
@@ -198,8 +198,14 @@ impl Authority {
         self.config.authorities.iter().filter_map(|peer| peer.at.clone())
     }
 
-    /// Gets the documents of later epochs that others have and this one has not.
+    /// Gets the documents of later epochs that others have and this one has not. It takes a part of a
+    /// phase at most: others must not keep this one from voting.
     async fn catch_up(&self) {
+        // What could not be had is asked for again in the next round.
+        let _ = timeout(self.config.phase / 4, self.fetch_missing()).await;
+    }
+
+    async fn fetch_missing(&self) {
         let present = self.config.epoch_at(UnixTime(now().as_secs()));
         if let Err(error) = self.archive.prune(present) {
             tracing::warn!("documents: {error}");

@@ -152,7 +152,8 @@ impl Authority {
                 return;
             };
             let asked = Instant::now();
-            for transcript in self.ask_all(&path, TRANSCRIPT_LEN, within).await {
+            // One that holds its answer back must not keep the others' from being heard.
+            for transcript in self.ask_all(&path, TRANSCRIPT_LEN, within.min(step)).await {
                 self.hear(round, phase, &transcript);
             }
             let done = phase == Phase::Signing

@@ -19,7 +19,7 @@ use motemix_directory::{
 use rand_core::Rng as _;
 use tokio::net::TcpListener;
 use tokio::task::spawn_local;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::RuntimeError;
 use super::snapshot::Shared;
@@ -30,7 +30,7 @@ use crate::documents::Folder;
 use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
 use crate::rng::HostRng;
 use crate::store::file;
-use crate::web::{self, Answer, Asked, Site};
+use crate::web::{self, Answer, Asked, Site, WebError};
 
 /// Epochs whose keys a descriptor has.
 const KEYS_AHEAD: u32 = 72;
@@ -45,6 +45,9 @@ const SOONEST: Duration = Duration::from_millis(500);
 const LATEST: Duration = Duration::from_mins(5);
 /// The longest while there is no document of the present.
 const SOON: Duration = Duration::from_secs(2);
+/// The longest list of epochs, and how many documents of one are asked for at a time.
+const LIST_LEN: usize = 16 << 10;
+const AT_ONCE: usize = 16;
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
 
 /// Begins to get documents and to give them out.
@@ -184,41 +187,11 @@ impl Seeker {
         let mut refused = Vec::new();
         let asked = from.len();
         for at in from {
-            let list = match web::get(&at, "/documents", 1 << 16, self.patience).await {
-                Ok(list) => list.unwrap_or_default(),
-                Err(error) => {
-                    tracing::debug!("documents cannot be had: {error}");
-                    refused.push(error.to_string());
-                    continue;
-                }
-            };
-            let text = String::from_utf8_lossy(&list).into_owned();
-            for epoch in text.lines().filter_map(|line| line.trim().parse().ok()).map(Epoch) {
-                if have.contains(&epoch) || known.is_some_and(|known| epoch < known.epoch_at(now)) {
-                    continue;
-                }
-                let path = format!("/documents/{epoch}");
-                let Ok(Some(document)) = web::get(&at, &path, DOCUMENT_LEN, self.patience).await else {
-                    continue;
-                };
-                let Some(checked) = self.check(&document).filter(|checked| checked.epoch == epoch) else {
-                    tracing::warn!("{at}: what it gives as the document of epoch {epoch} is none");
-                    continue;
-                };
-                if checked.valid_until <= now {
-                    continue;
-                }
-                match file::replace(&self.folder.file(epoch), 0o644, &document) {
-                    Ok(()) => {
-                        tracing::info!(%epoch, "a network document has come");
-                        have.push(epoch);
-                        known = Some(checked);
-                    }
-                    Err(error) => {
-                        tracing::warn!("{}: {error}", self.folder.path().display());
-                        return known;
-                    }
-                }
+            let answered = timeout(self.patience * 2, self.ask(&at, now, &mut have, &mut known)).await;
+            match answered {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => refused.push(error.to_string()),
+                Err(_) => refused.push(format!("{at}: it takes too long")),
             }
         }
         // One that answers is enough.
@@ -227,6 +200,44 @@ impl Seeker {
             self.prune(known, now);
         }
         known
+    }
+
+    /// Gets documents from one place.
+    async fn ask(
+        &self,
+        at: &str,
+        now: UnixTime,
+        have: &mut Vec<Epoch>,
+        known: &mut Option<Checked>,
+    ) -> Result<(), WebError> {
+        let list = web::get(at, "/documents", LIST_LEN, self.patience).await?.unwrap_or_default();
+        let counted = Epoch(u32::try_from(now.0 / self.epoch_length).unwrap_or(u32::MAX));
+        let present = known.map_or(counted, |known| known.epoch_at(now));
+        // Whoever lists epochs without end is not asked for all of them.
+        let wanted = present..Epoch(present.0.saturating_add(KEYS_AHEAD));
+        let text = String::from_utf8_lossy(&list).into_owned();
+        let listed = text.lines().filter_map(|line| line.trim().parse().ok()).map(Epoch);
+        let missing = listed.filter(|epoch| wanted.contains(epoch) && !have.contains(epoch));
+        for epoch in missing.take(AT_ONCE).collect::<Vec<_>>() {
+            let path = format!("/documents/{epoch}");
+            let Some(document) = web::get(at, &path, DOCUMENT_LEN, self.patience).await? else { continue };
+            let Some(checked) = self.check(&document).filter(|checked| checked.epoch == epoch) else {
+                tracing::warn!("{at}: what it gives as the document of epoch {epoch} is none");
+                continue;
+            };
+            if checked.valid_until <= now {
+                continue;
+            }
+            match file::replace(&self.folder.file(epoch), 0o644, &document) {
+                Ok(()) => {
+                    tracing::info!(%epoch, "a network document has come");
+                    have.push(epoch);
+                    *known = Some(checked);
+                }
+                Err(error) => tracing::warn!("{}: {error}", self.folder.path().display()),
+            }
+        }
+        Ok(())
     }
 
     /// Removes what nobody needs any more.
