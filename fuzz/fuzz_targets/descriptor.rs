@@ -1,5 +1,5 @@
-//! What a node says of itself: as a file from nowhere, and as a payload that its node signed whatever
-//! it says. What is read has one encoding; what was changed is refused.
+//! What a node says of itself: as a file from nowhere, and as a payload that its node signed
+//! whatever it says. What is read has one encoding; what was changed is refused.
 #![no_main]
 
 use ed25519_dalek::{Signer, SigningKey};

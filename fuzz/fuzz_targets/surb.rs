@@ -1,5 +1,5 @@
-//! A SURB is given away, with a byte changed or not, and a reply is sent with it. SURBs made side by
-//! side are those made alone.
+//! A SURB is given away, with a byte changed or not, and a reply is sent with it. SURBs made side
+//! by side are those made alone.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -4,7 +4,8 @@
 //! voting     each signs its vote, and takes those of others
 //! sighting   each signs which votes it had by then; a vote that comes now counts if another
 //!            authority than its own had it in time
-//! signing    each counts the same votes, makes the same document, writes down that it will sign it,
+//! signing    each counts the same votes, makes the same document, writes down that it will sign
+//! it,
 //!            and signs
 //! rest       whoever has enough signatures has the document
 //! ```

@@ -192,7 +192,8 @@ impl AuthorityConfig {
                 "for example \"1h\"",
             ));
         }
-        // Nodes say that documents run out when two epochs are left, and tell sixty keys ahead at least.
+        // Nodes say that documents run out when two epochs are left, and tell sixty keys ahead at
+        // least.
         if !(3..=48).contains(&self.ahead) {
             return Err(Fault::new("ahead", format!("is {}", self.ahead), "choose 3 to 48"));
         }

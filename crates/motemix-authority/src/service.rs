@@ -146,7 +146,7 @@ impl Authority {
             match epoch.filter(|_| !late) {
                 Some(epoch) => {
                     let round = Round { epoch, attempt: u64::try_from(attempt).unwrap_or(u64::MAX) };
-                    match self.hold(round).await {
+                    match self.take_part(round).await {
                         Ok(()) => {}
                         Err(trouble) => {
                             tracing::warn!(%epoch, "no document in this round: {trouble}");
@@ -198,8 +198,8 @@ impl Authority {
         self.config.authorities.iter().filter_map(|peer| peer.at.clone())
     }
 
-    /// Gets the documents of later epochs that others have and this one has not. It takes a part of a
-    /// phase at most: others must not keep this one from voting.
+    /// Gets the documents of later epochs that others have and this one has not. It takes a part of
+    /// a phase at most: others must not keep this one from voting.
     async fn catch_up(&self) {
         // What could not be had is asked for again in the next round.
         let _ = timeout(self.config.phase / 4, self.fetch_missing()).await;

@@ -1,5 +1,5 @@
-//! What an authority keeps: whom its operator admitted, what nodes said last, how it voted, and what
-//! it has promised to sign. A promise is on the disk before the signature leaves.
+//! What an authority keeps: whom its operator admitted, what nodes said last, how it voted, and
+//! what it has promised to sign. A promise is on the disk before the signature leaves.
 
 use std::path::Path;
 

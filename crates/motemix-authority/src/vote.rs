@@ -1,5 +1,5 @@
-//! What an authority would put into a document, and what it saw of the others. `docs/spec/authority.md`
-//! is normative for the bytes.
+//! What an authority would put into a document, and what it saw of the others.
+//! `docs/spec/authority.md` is normative for the bytes.
 
 use blake2::{Blake2s256, Digest as _};
 use minicbor::data::Type;
@@ -246,7 +246,7 @@ impl<'v> Vote<'v> {
 /// Which votes of a round an authority had in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// Of which round.
+    /// The round.
     pub round: Round,
     /// The votes, at most two of each authority, in ascending order.
     pub votes: Vec<Digest>,

@@ -1,5 +1,5 @@
-//! Rounds in memory: honest authorities agree byte for byte, whatever one of them does, and whatever
-//! a partition does nobody has two documents.
+//! Rounds in memory: honest authorities agree byte for byte, whatever one of them does, and
+//! whatever a partition does nobody has two documents.
 
 use std::collections::BTreeSet;
 
@@ -301,9 +301,9 @@ fn lies() -> impl Strategy<Value = Vec<Lie>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Two honest authorities and a liar, who makes up to four votes, gives each to whom it likes at
-    /// the end of voting or of sighting, and signs sightings of whatever it likes: the honest ones
-    /// count the same.
+    /// Two honest authorities and a liar, who makes up to four votes, gives each to whom it likes
+    /// at the end of voting or of sighting, and signs sightings of whatever it likes: the honest
+    /// ones count the same.
     #[test]
     fn a_liar_does_not_part_the_honest(lies in lies(), seen in proptest::collection::vec(0..4_u8, 0..3)) {
         let roster = roster(3, 2);

@@ -122,7 +122,7 @@ impl Capabilities {
 /// What is to be said of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct NewDescriptor<'d> {
-    /// Of which network it wants to be.
+    /// The network that it wants to be in.
     pub network_name: &'d str,
     /// When this was said; whatever was said before no longer holds.
     pub issued: UnixTime,
@@ -139,8 +139,8 @@ pub struct NewDescriptor<'d> {
 }
 
 impl NewDescriptor<'_> {
-    /// Encodes it into `out` ([`MAX_DESCRIPTOR_LEN`] bytes are enough), signs it, and reads it again,
-    /// so that what an authority would refuse is refused here. Returns the file.
+    /// Encodes it into `out` ([`MAX_DESCRIPTOR_LEN`] bytes are enough), signs it, and reads it
+    /// again, so that what an authority would refuse is refused here. Returns the file.
     ///
     /// # Errors
     /// [`BuildError::BufferTooSmall`], or [`BuildError::Refused`] with the field at fault.
@@ -207,7 +207,7 @@ impl<'a> SignedDescriptor<'a> {
 /// What a node says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor<'a> {
-    /// Of which network it wants to be.
+    /// The network that it wants to be in.
     pub network_name: &'a str,
     /// By which key it is known.
     pub identity: IdentityKey,

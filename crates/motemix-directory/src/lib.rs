@@ -16,8 +16,8 @@
 //! bytes keeps a [`Topology`]: 34 bytes a node, in a slice that it lends.
 //!
 //! Before it is signed, what is in it was said by its nodes and voted on by its authorities: a
-//! [`Descriptor`] is what a node says of itself, and a [`SignedStatement`] is what authorities say to
-//! each other.
+//! [`Descriptor`] is what a node says of itself, and a [`SignedStatement`] is what authorities say
+//! to each other.
 //!
 //! Deliberately absent: a clock and an entropy source (both are arguments), storage, transport,
 //! an allocator, and any trust in a field that no authority signed.

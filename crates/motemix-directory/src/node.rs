@@ -195,8 +195,8 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Reads and checks what stands at `ids` ids: each node, that names and keys are unique, and that
-    /// layers have no gap. `reader` is then behind them.
+    /// Reads and checks what stands at `ids` ids: each node, that names and keys are unique, and
+    /// that layers have no gap. `reader` is then behind them.
     pub(crate) fn read(reader: &mut Reader<'a>, ids: u16) -> Result<Self, DocumentError> {
         let mut nodes = Self { reader: *reader, next: 0, ids, left: 0 };
         let mut layers = 0u32;

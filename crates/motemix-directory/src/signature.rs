@@ -65,8 +65,8 @@ impl Signer {
 
 /// Whether `signature` is by this key over the concatenated parts.
 ///
-/// The point is computed anew: that is a tenth of a verification, and 40 bytes an authority are kept
-/// instead of 200.
+/// The point is computed anew: that is a tenth of a verification, and 40 bytes an authority are
+/// kept instead of 200.
 #[cfg(not(target_os = "none"))]
 pub(crate) fn is_valid(key: &[u8; 32], parts: &[&[u8]], signature: &[u8; 64]) -> bool {
     VerifyingKey::from_bytes(key)

@@ -14,9 +14,10 @@
 //!
 //! The section `[radio]` puts a node on a radio, beside UDP addresses or instead of them. The
 //! sections `[directory]`, `[metrics]`, `[limits]`, `[processing]`, `[loops]`, `[faults]`,
-//! `[readings]` and `[broker]` may follow. A field that is not known is an error, because a misspelt limit must not
-//! silently become its default.
+//! `[readings]` and `[broker]` may follow. A field that is not known is an error, because a
+//! misspelt limit must not silently become its default.
 
+mod digits;
 mod directory;
 mod loops;
 mod processing;
@@ -30,6 +31,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use digits::{hex_address, hex_keys};
 use motemix_directory::{AuthorityKey, MAX_NAME_LEN, MAX_SIGNATURES};
 use motemix_sphinx::NodeId;
 use motemix_toml::Fault;
@@ -463,46 +465,4 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_LEN).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-}
-
-/// An extended address as 16 hexadecimal digits.
-mod hex_address {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-    pub fn serialize<S: Serializer>(address: &[u8; 8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(address))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 8], D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let mut address = [0; 8];
-        hex::decode_to_slice(&text, &mut address)
-            .map_err(|_| D::Error::custom(format!("\"{text}\" is not 16 hex digits")))?;
-        Ok(address)
-    }
-}
-
-/// Lists of 32-byte keys as 64 hexadecimal digits each.
-mod hex_keys {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(keys: &[[u8; 32]], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(keys.iter().map(hex::encode))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<[u8; 32]>, D::Error> {
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts
-            .iter()
-            .map(|text| {
-                let mut key = [0; 32];
-                hex::decode_to_slice(text, &mut key)
-                    .map_err(|_| D::Error::custom(format!("\"{text}\" is not 64 hex digits")))?;
-                Ok(key)
-            })
-            .collect()
-    }
 }

@@ -9,8 +9,8 @@
 //! TCP is open to every user of the machine, so it must not tell cover from messages;
 //! [`crate::runtime`] gives it less.
 
-use std::convert::Infallible;
 use std::fmt;
+use std::future::{Ready, ready};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,28 +20,22 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::task::{JoinHandle, spawn_local, yield_now};
+use tokio::task::yield_now;
 use tokio::time;
 
 use crate::control::{ControlError, bind_private};
 use crate::health::{Health, State};
 use crate::places::{Places, idle_now};
+use crate::web::converse;
 
 /// Connections served at a time; a further one takes the place of the oldest.
 const CONNECTIONS: usize = 8;
-/// For a request and its answer together.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A request is one line and a few headers.
-const REQUEST_LEN: usize = 16 << 10;
 const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The values of one scrape.
@@ -200,10 +194,10 @@ impl MetricsServer {
             let idle = idle_now();
             let accepted = match &self.listener {
                 Listener::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| converse(stream, Rc::clone(&told)))
+                    listener.accept().await.map(|(stream, _)| converse(stream, say(&told)))
                 }
                 Listener::Unix { listener, .. } => {
-                    listener.accept().await.map(|(stream, _)| converse(stream, Rc::clone(&told)))
+                    listener.accept().await.map(|(stream, _)| converse(stream, say(&told)))
                 }
             };
             match accepted {
@@ -234,24 +228,12 @@ impl Drop for MetricsServer {
     }
 }
 
-fn converse<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-    stream: S,
-    told: Rc<impl Told + 'static>,
-) -> JoinHandle<()> {
-    spawn_local(async move {
-        let service = service_fn(|request| {
-            let answer = answer(&request, &*told);
-            async move { Ok::<_, Infallible>(answer) }
-        });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
-            .keep_alive(false)
-            .max_buf_size(REQUEST_LEN)
-            .serve_connection(TokioIo::new(stream), service);
-        // A peer that is too slow or speaks something else is not our concern.
-        let _ = time::timeout(PATIENCE, connection).await;
-    })
+/// What answers the request of one connection.
+fn say(
+    told: &Rc<impl Told + 'static>,
+) -> impl Fn(Request<Incoming>) -> Ready<Response<Full<Bytes>>> + 'static {
+    let told = Rc::clone(told);
+    move |request| ready(answer(&request, &*told))
 }
 
 fn answer(request: &Request<Incoming>, told: &impl Told) -> Response<Full<Bytes>> {

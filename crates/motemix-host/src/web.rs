@@ -88,7 +88,12 @@ pub async fn serve(listener: TcpListener, site: Rc<impl Site + 'static>) {
         match listener.accept().await {
             Ok((stream, _)) => {
                 places.make_room();
-                places.take(&converse(stream, Rc::clone(&site)), idle);
+                let site = Rc::clone(&site);
+                let task = converse(stream, move |request| {
+                    let site = Rc::clone(&site);
+                    async move { respond(request, &*site).await.response() }
+                });
+                places.take(&task, idle);
             }
             Err(error) => {
                 // Out of file descriptors, most likely: an open connection has one.
@@ -103,14 +108,16 @@ pub async fn serve(listener: TcpListener, site: Rc<impl Site + 'static>) {
     }
 }
 
-fn converse<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-    stream: S,
-    site: Rc<impl Site + 'static>,
-) -> JoinHandle<()> {
+/// Answers the one request of a connection.
+pub(crate) fn converse<S, F>(stream: S, respond: impl Fn(Request<Incoming>) -> F + 'static) -> JoinHandle<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + 'static,
+{
     spawn_local(async move {
         let service = service_fn(|request| {
-            let site = Rc::clone(&site);
-            async move { Ok::<_, Infallible>(respond(request, &*site).await.response()) }
+            let response = respond(request);
+            async move { Ok::<_, Infallible>(response.await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())

@@ -88,7 +88,7 @@ fn durations_are_written_as_people_write_them() {
 fn each_error_names_the_line_the_field_and_a_remedy() {
     let stories = [
         (good().replace("id = 3", "id = \"three\""), "node.toml:2: id: invalid type", "; correct its value"),
-        (good().replace("id = 3\n", ""), "node.toml:1: id: missing field `id`", "; add it"),
+        (good().replace("key = \"node.key\"\n", ""), "node.toml:1: key: missing field `key`", "; add it"),
         (good().replace("id = 3", "id = 20000"), "node.toml:2: id: is more than 16383", "; use the index"),
         (
             good() + "colour = \"red\"\n",
@@ -163,4 +163,33 @@ fn a_file_that_is_not_there_is_named() {
     let error = NodeConfig::load(Path::new("/nowhere/node.toml")).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere/node.toml: cannot read it: "), "{error}");
     assert!(error.ends_with("; check the path and its permissions"), "{error}");
+}
+
+/// A node of a network that several people run learns its id from documents, and gets these by
+/// itself.
+#[test]
+fn where_documents_come_from_is_checked() {
+    let without = good().replace("id = 3\n", "");
+    let with = |more: &str| format!("{without}\n[directory]\nepoch_length = \"1h\"\n{more}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("node.toml");
+    let load = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        NodeConfig::load(&path)
+    };
+    let config = load(&with("from = [\"north.example:7000\", \"[2001:db8::1]:7000\"]\n")).unwrap();
+    assert_eq!(config.id, None);
+    let directory = config.directory.unwrap();
+    assert_eq!((directory.from.len(), directory.identity, directory.serve), (2, None, true));
+    for (more, problem) in [
+        ("from = []\n", "directory.from: names nobody"),
+        ("from = [\"north.example\"]\n", "directory.from: has \"north.example\""),
+        ("from = [\"http://north.example:7000\"]\n", "directory.from: has \"http://north.example:7000\""),
+        ("from = [\"north.example:0\"]\n", "directory.from: has \"north.example:0\""),
+        ("from = [\"n:1\"]\nidentity = \"i\"\naddresses = [\"0.0.0.0:9\"]\n", "directory.addresses: are not"),
+        ("from = [\"n:1\"]\nserves = false\n", "serves"),
+    ] {
+        let error = load(&with(more)).unwrap_err().to_string();
+        assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+    }
 }

@@ -180,7 +180,10 @@ fn a_node_that_the_document_does_not_describe_says_what_is_wrong() {
     let error = refused(|config, _| config.name = "mix-9".into());
     assert_eq!(error, "mix-9: the network document of epoch 7 has no such node; publish its description");
     let error = refused(|config, _| config.id = Some(3));
-    assert!(error.ends_with("gives it another id; correct `id` in the configuration"), "{error}");
+    assert!(
+        error.ends_with("gives it another id; correct `id` in the configuration, or leave it out"),
+        "{error}"
+    );
     let error = refused(|config, network| config.key = network.path("mix-2/node.key"));
     assert!(error.contains("has another mix key for it"), "{error}");
     let error = refused(|config, _| config.listen = vec!["192.0.2.1:9".parse().unwrap()]);

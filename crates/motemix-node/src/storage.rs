@@ -81,8 +81,8 @@ pub trait Lengths {
 }
 
 /// What a table has in a place that is empty: a constant, so that a table of any length is made
-/// where it stays, and not beside its place on a stack that has no room for it twice. The constants here
-/// are nothing but zeros, which a program writes down and need not keep a copy of.
+/// where it stays, and not beside its place on a stack that has no room for it twice. The constants
+/// here are nothing but zeros, which a program writes down and need not keep a copy of.
 pub trait Empty: Sized {
     /// An empty place.
     const EMPTY: Self;

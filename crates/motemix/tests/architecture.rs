@@ -257,8 +257,8 @@ const NEVER_BELOW: [&str; 10] =
     ["tokio", "serde", "serde_json", "tracing", "log", "rand", "getrandom", "libc", "anyhow", "socket2"];
 
 const PROTOCOL_ATTRIBUTES: [&str; 2] = ["#![no_std]", "#![forbid(unsafe_code)]"];
-/// The one protocol crate with unsafe code denies it everywhere but in these files, which have nothing
-/// else in them: what cores and vectors do that Rust has no word for.
+/// The one protocol crate with unsafe code denies it everywhere but in these files, which have
+/// nothing else in them: what cores and vectors do that Rust has no word for.
 const WITH_UNSAFE: &str = "motemix-crypto";
 const DENIES_UNSAFE: &str = "#![deny(unsafe_code)]";
 const UNSAFE_FILES: [&str; 11] = [

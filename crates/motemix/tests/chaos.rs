@@ -1,6 +1,6 @@
 //! A network over machines of their own, to which bad things happen: three authorities of which two
-//! sign, nine mixes, two receivers and six clients, in epochs of ten seconds. Network namespaces are
-//! the machines.
+//! sign, nine mixes, two receivers and six clients, in epochs of ten seconds. Network namespaces
+//! are the machines.
 
 #[path = "operators/namespaces.rs"]
 mod namespaces;

@@ -1,5 +1,5 @@
-//! A network that several people run: three authorities of which two sign, and nodes whose keys were
-//! made in folders of their own. Epochs take ten seconds.
+//! A network that several people run: three authorities of which two sign, and nodes whose keys
+//! were made in folders of their own. Epochs take ten seconds.
 
 #[path = "operators/namespaces.rs"]
 mod namespaces;

@@ -20,7 +20,7 @@ const ROUNDS: usize = 2;
 
 impl Authority {
     /// One round, from the votes to the document.
-    pub(super) async fn hold(&self, round: Round) -> Result<(), String> {
+    pub(super) async fn take_part(&self, round: Round) -> Result<(), String> {
         self.catch_up().await;
         if self.archive.read(round.epoch).is_some() {
             return Ok(());

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DirectoryConfig {
-    /// Hosts and ports of authorities, and of whoever else gives documents out. Each is enough: what
-    /// they give is signed.
+    /// Hosts and ports of authorities, and of whoever else gives documents out. Each is enough:
+    /// what they give is signed.
     pub from: Vec<String>,
     /// The key by which the authorities know this node; with it, the node tells them its addresses
     /// and its mix keys.

@@ -128,7 +128,7 @@ struct Seeker {
     shared: Shared,
 }
 
-/// Of a document that was checked. All epochs are as long as one.
+/// The times of a document that was checked. All epochs are as long as one.
 #[derive(Clone, Copy)]
 struct Checked {
     epoch: Epoch,

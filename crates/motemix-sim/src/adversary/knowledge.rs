@@ -59,8 +59,8 @@ impl Network {
         5 * self.hops
     }
 
-    /// Packets that wait at a node on average, by Little's law: all nodes are alike, and each packet
-    /// waits at each node of its path but its ends.
+    /// Packets that wait at a node on average, by Little's law: all nodes are alike, and each
+    /// packet waits at each node of its path but its ends.
     #[allow(clippy::cast_precision_loss, reason = "as many as nodes and hops")]
     pub fn packets_held(&self) -> f64 {
         let held = |node: &Known| {

@@ -49,7 +49,7 @@ impl NotAsShipped {
         limits.replay_bytes = long(self.replay_bytes, shipped.replay_bytes);
         limits.window = long(self.window, shipped.window);
         limits.messages = messages;
-        limits.returns = messages * (shipped.returns / shipped.messages.max(1));
+        limits.returns = messages * shipped.returns / shipped.messages.max(1);
         limits.headers = short(self.headers, shipped.headers);
         limits.loops = short(self.loops, shipped.loops);
         limits.nodes = short(self.nodes, shipped.nodes);

@@ -57,8 +57,8 @@ pub struct NodeInit {
     /// The node's name, by default that of the folder: 1 to 32 of a-z, 0-9 and '-'.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Where it listens for datagrams, and gives out documents over TCP. Two are one of IPv4 and one
-    /// of IPv6.
+    /// Where it listens for datagrams, and gives out documents over TCP. Two are one of IPv4 and
+    /// one of IPv6.
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub listen: Vec<SocketAddr>,
     /// Where others find it, if that is somewhere else, as behind a router.

@@ -1,5 +1,5 @@
-//! Several operators: authorities and nodes, each in a folder of its own, on one loopback or each in
-//! a network namespace of its own.
+//! Several operators: authorities and nodes, each in a folder of its own, on one loopback or each
+//! in a network namespace of its own.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::BTreeMap;
@@ -186,8 +186,8 @@ impl World {
         motemix(["send", "--json", "--config", &self.config(from), "--to", to, text])
     }
 
-    /// A message is acknowledged in the end. One that is sent before documents are there is refused,
-    /// and one that is under way to a node that was killed may be given up.
+    /// A message is acknowledged in the end. One that is sent before documents are there is
+    /// refused, and one that is under way to a node that was killed may be given up.
     pub fn delivers(&self, from: &str, to: &str, text: &str) {
         let end = Instant::now() + Duration::from_mins(2);
         while self.send(from, to, text).status() != 0 {

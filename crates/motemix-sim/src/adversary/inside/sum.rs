@@ -4,7 +4,8 @@
 //! observer counts who comes and who leaves, so that one who is inside says that another is not. To
 //! condition independent events on their number makes the covariance of two of them, in the first
 //! order, proportional to the product of their variances. So one factor says all of them, and their
-//! sum is followed exactly: each step adds up over all pairs what `pairs` computes for each of them.
+//! sum is followed exactly: each step adds up over all pairs what `pairs` computes for each of
+//! them.
 
 use super::Leaving;
 use super::pairs::Pairs;
