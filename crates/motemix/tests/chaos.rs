@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use program::{motemix, wait_until};
 use world::{AUTHORITIES, World};
@@ -47,7 +47,16 @@ fn network() -> World {
     for number in 0..CLIENTS {
         world.delivers(&client(number), RECEIVERS[number % 2], "hello");
     }
+    // The first documents are signed one after the other. From here on there are some in store.
+    for name in AUTHORITIES.into_iter().map(str::to_owned).chain((0..CLIENTS).map(client)) {
+        wait_until("documents are ahead", || world.latest(&name) >= present() + 3);
+    }
     world
+}
+
+/// The epoch that it is.
+fn present() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 10
 }
 
 /// What clients sent, and what became of it.
