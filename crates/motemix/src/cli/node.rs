@@ -77,9 +77,10 @@ pub struct NodeInit {
     /// authority's operator says.
     #[arg(long = "authority", value_name = "HEX", required = true, value_parser = parse_authority)]
     pub authorities: Vec<AuthorityKey>,
-    /// How many authorities have to have signed a document.
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    pub threshold: u8,
+    /// How many authorities have to have signed a document. By default more than half of those
+    /// that are named.
+    #[arg(long, value_name = "K")]
+    pub threshold: Option<u8>,
 }
 
 #[derive(Debug, Args)]

@@ -40,7 +40,7 @@ struct Network {
 }
 
 pub fn init(args: &NodeInit) -> Result<(), Failure> {
-    Authorities::new(&args.authorities, args.threshold)
+    Authorities::new(&args.authorities, threshold(args))
         .map_err(|error| Failure::broken(format!("--authority, --threshold: {error}")))?;
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -66,9 +66,15 @@ pub fn init(args: &NodeInit) -> Result<(), Failure> {
     Ok(report::print(text.as_bytes())?)
 }
 
+/// Fewer than half could be two groups of authorities, and each have a document of its own.
+fn threshold(args: &NodeInit) -> u8 {
+    let half = u8::try_from(args.authorities.len() / 2).unwrap_or(u8::MAX);
+    args.threshold.unwrap_or(half.saturating_add(1))
+}
+
 fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result<String, Failure> {
     let keys = args.authorities.iter().map(motemix_directory::AuthorityKey::to_bytes).collect();
-    let mut config = NodeConfig::new(name, None, &network.network, keys, args.threshold);
+    let mut config = NodeConfig::new(name, None, &network.network, keys, threshold(args));
     config.listen.clone_from(&args.listen);
     let mut directory =
         DirectoryConfig::new(args.directory.clone(), Duration::from_secs(network.epoch_length_s));
