@@ -12,8 +12,9 @@ use crate::roster::Roster;
 use crate::tally::Previous;
 use crate::vote::Digest;
 
-/// Epochs whose documents are kept after their end.
-const KEPT: u32 = 48;
+/// As many of the latest documents are kept: more than may be signed ahead, and two days of those
+/// before.
+const KEPT: usize = 96;
 
 /// A folder of documents.
 #[derive(Debug, Clone)]
@@ -63,13 +64,15 @@ impl Archive {
         Ok(true)
     }
 
-    /// Removes documents that nobody needs any more.
+    /// Removes documents that nobody needs any more: by their number and not by the time, so that a
+    /// clock that is ahead removes nothing that is in force.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn prune(&self, present: Epoch) -> io::Result<()> {
-        for epoch in self.epochs()?.into_iter().filter(|epoch| epoch.0.saturating_add(KEPT) < present.0) {
-            fs::remove_file(self.folder.file(epoch))?;
+    pub fn prune(&self) -> io::Result<()> {
+        let epochs = self.epochs()?;
+        for epoch in epochs.iter().take(epochs.len().saturating_sub(KEPT)) {
+            fs::remove_file(self.folder.file(*epoch))?;
         }
         Ok(())
     }

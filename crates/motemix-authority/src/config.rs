@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motemix_directory::{AuthorityKey, Draft, Epoch, MAX_NAME_LEN, Parameters, ProfileName, UnixTime};
+use motemix_directory::{AuthorityKey, Draft, Epoch, Parameters, ProfileName, UnixTime, is_name};
 use motemix_host::store::file;
 use motemix_toml::{Fault, FileError};
 use serde::{Deserialize, Serialize};
@@ -181,8 +181,7 @@ impl AuthorityConfig {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        let names = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-        if !(1..=MAX_NAME_LEN).contains(&self.network.len()) || !self.network.bytes().all(names) {
+        if !is_name(self.network.as_bytes()) {
             return Err(Fault::new("network", "is not 1 to 32 of a-z, 0-9 and '-'", "choose another name"));
         }
         if self.epoch_length.subsec_nanos() != 0 || self.epoch_length < Duration::from_secs(10) {

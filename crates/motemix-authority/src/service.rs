@@ -19,11 +19,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
+use motemix_host::clock::unix_time;
+use motemix_host::documents::listed;
 use motemix_host::store::StoreError;
 use motemix_host::web;
 use motemix_host::{AuthorityKeyFile, KeyError};
@@ -40,6 +42,7 @@ use crate::vote::Round;
 
 /// The most that a document is long.
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
+
 /// Why an authority cannot work; prints as one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -136,7 +139,7 @@ impl Authority {
     /// One round after the other.
     async fn work(&self) {
         loop {
-            let now = now();
+            let now = unix_time();
             let round_length = self.config.phase * 4;
             let attempt = now.as_millis() / round_length.as_millis();
             let epoch = self.wanted(now);
@@ -157,7 +160,7 @@ impl Authority {
                 None => self.catch_up().await,
             }
             let next = (attempt + 1) * round_length.as_millis();
-            let left = next.saturating_sub(self::now().as_millis());
+            let left = next.saturating_sub(unix_time().as_millis());
             sleep(
                 Duration::from_millis(u64::try_from(left).unwrap_or(0).min(60_000))
                     + Duration::from_millis(1),
@@ -206,16 +209,15 @@ impl Authority {
     }
 
     async fn fetch_missing(&self) {
-        let present = self.config.epoch_at(UnixTime(now().as_secs()));
-        if let Err(error) = self.archive.prune(present) {
+        if let Err(error) = self.archive.prune() {
             tracing::warn!("documents: {error}");
         }
+        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
         let have = self.archive.epochs().unwrap_or_default();
         let within = self.config.phase / 8;
         let mut missing: Vec<Epoch> = Vec::new();
         for list in self.ask_all("/documents", 1 << 16, within).await {
-            let text = String::from_utf8_lossy(&list);
-            let epochs = text.lines().filter_map(|line| line.trim().parse().ok()).map(Epoch);
+            let epochs = listed(&list).into_iter();
             let last = Epoch(present.0.saturating_add(2 * self.config.ahead));
             missing.extend(epochs.filter(|epoch| (present..=last).contains(epoch) && !have.contains(epoch)));
         }
@@ -231,8 +233,18 @@ impl Authority {
         let path = format!("/documents/{epoch}");
         for document in self.ask_all(&path, DOCUMENT_LEN, self.config.phase / 8).await {
             let is_it = epoch_of(&document, &self.config.network, &self.roster) == Some(epoch);
-            if is_it && self.archive.keep(&document, &self.config.network, &self.roster).unwrap_or(false) {
-                return;
+            if !is_it {
+                continue;
+            }
+            match self.archive.keep(&document, &self.config.network, &self.roster) {
+                Ok(_) => return,
+                Err(error) => {
+                    let trouble =
+                        format!("documents: {error}; make room, or see to the folder's permissions");
+                    tracing::warn!("{trouble}");
+                    self.state.borrow_mut().trouble = Some(trouble);
+                    return;
+                }
             }
         }
     }
@@ -240,9 +252,4 @@ impl Authority {
 
 fn hex(key: &AuthorityKey) -> String {
     hex::encode(key.to_bytes())
-}
-
-/// Since 1970, by the machine's clock.
-fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -52,7 +52,10 @@ pub enum TallyError {
         differ: String,
     },
     /// No node has enough votes.
-    #[error("no node is admitted by {needed} authorities and has a key for epoch {epoch}")]
+    #[error(
+        "no node is admitted by {needed} authorities and has a key for epoch {epoch}; admit nodes with `motemix \
+         authority add`, and see whether they run"
+    )]
     NoNodes {
         /// The threshold.
         needed: u8,

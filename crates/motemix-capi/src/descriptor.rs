@@ -107,7 +107,8 @@ pub struct About {
     pub valid_until: u64,
     /// Its epoch.
     pub epoch: u32,
-    /// How many nodes there are.
+    /// How many ids there are, from 0 on. Of an id whose node left the network, motemix_document_node
+    /// says MOTEMIX_UNKNOWN_NODE.
     pub nodes: u16,
     /// The network's name, NUL-terminated.
     pub network: [c_char; NAME_SIZE],
@@ -119,7 +120,7 @@ impl From<&NetworkDocument<'_>> for About {
             valid_after: document.valid_after().0,
             valid_until: document.valid_until().0,
             epoch: document.epoch().0,
-            nodes: document.node_count() as u16,
+            nodes: document.id_count() as u16,
             network: terminated(document.network_name()),
         }
     }

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use digits::{hex_address, hex_keys};
-use motemix_directory::{AuthorityKey, MAX_NAME_LEN, MAX_SIGNATURES};
+use motemix_directory::{AuthorityKey, MAX_SIGNATURES, is_name};
 use motemix_sphinx::NodeId;
 use motemix_toml::Fault;
 use serde::{Deserialize, Serialize};
@@ -355,14 +355,14 @@ impl NodeConfig {
 
     fn check(&self) -> Result<(), Fault> {
         let fault = |field: &str, problem: &str, remedy: &str| Fault::new(field, problem, remedy);
-        if !is_name(&self.name) {
+        if !is_name(self.name.as_bytes()) {
             return Err(fault(
                 "name",
                 "is not 1 to 32 of a-z, 0-9 and '-'",
                 "use the name in the network document",
             ));
         }
-        if !is_name(&self.network) {
+        if !is_name(self.network.as_bytes()) {
             return Err(fault(
                 "network",
                 "is not 1 to 32 of a-z, 0-9 and '-'",
@@ -441,7 +441,7 @@ impl NodeConfig {
             return Err(fault("broker", problem, "give the node an inbox, or leave the section out"));
         }
         if let Some(readings) = &self.readings {
-            if !is_name(&readings.to) {
+            if !is_name(readings.to.as_bytes()) {
                 return Err(fault(
                     "readings.to",
                     "is not 1 to 32 of a-z, 0-9 and '-'",
@@ -459,10 +459,4 @@ impl NodeConfig {
 /// The text of a regular file: whoever put a pipe in its place would hold up each command.
 fn text_of(path: &Path) -> std::io::Result<String> {
     std::io::read_to_string(crate::store::file::open(path)?)
-}
-
-/// The names that network documents give to nodes.
-fn is_name(name: &str) -> bool {
-    (1..=MAX_NAME_LEN).contains(&name.len())
-        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }

@@ -21,7 +21,7 @@ use motemix_directory::{
 };
 use motemix_sphinx::NodeId;
 
-pub use folder::Folder;
+pub use folder::{Folder, listed};
 pub use outlook::{Lasts, Outlook};
 
 use crate::{NodeConfig, store};

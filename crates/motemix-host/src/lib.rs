@@ -24,6 +24,7 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod curve;
+pub mod descriptor;
 pub mod documents;
 pub mod health;
 pub mod keys;

@@ -184,7 +184,7 @@ async fn start(
     let (calls, mut inbound) = mpsc::channel::<Call>(CALLS);
     tokio::task::spawn_local(stop_on_signal(calls.clone())?);
     if let Some(section) = &config.directory {
-        news::start(config, section, &opened.listen, shared.clone()).await?;
+        news::start(config, section, &opened.listen, shared.clone())?;
     }
     tokio::task::spawn_local(control.serve(calls));
 

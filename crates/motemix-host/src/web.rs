@@ -13,6 +13,7 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
@@ -22,6 +23,8 @@ use crate::places::{Places, idle_now};
 
 /// Connections served at a time; a further one takes the place of the oldest.
 const CONNECTIONS: usize = 64;
+/// Connections that wait to be accepted.
+const WAITING: i32 = 128;
 /// For a request and its answer together.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A request is one line and a few headers.
@@ -78,6 +81,24 @@ pub trait Site {
     fn takes(&self, path: &str) -> Option<usize>;
     /// What is said to a request.
     fn answer(&self, asked: Asked) -> Answer;
+}
+
+/// Opens an address for HTTP. One of IPv6 is that alone, as a node's sockets are, so that one of IPv4
+/// can have the same port.
+///
+/// # Errors
+/// The address is in use or not this machine's.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // Connections of a process that was there before may not be over.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(WAITING)?;
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket.into())
 }
 
 /// Answers requests for ever. It has to run inside a [`tokio::task::LocalSet`].
@@ -164,6 +185,16 @@ pub enum WebError {
         /// The patience.
         within: Duration,
     },
+    /// It refuses, and says why.
+    #[error("{at}: {said}")]
+    Refused {
+        /// Whom.
+        at: String,
+        /// As HTTP has it.
+        status: u16,
+        /// What it said.
+        said: String,
+    },
     /// What it said is no answer, or is too long.
     #[error("{at}: {problem}")]
     Nonsense {
@@ -183,18 +214,21 @@ pub async fn get(at: &str, path: &str, most: usize, within: Duration) -> Result<
     match status {
         200 => Ok(Some(body)),
         404 => Ok(None),
-        other => Err(nonsense(at, format!("it says {other}: {}", line(&body)))),
+        status => Err(WebError::Refused { at: at.to_owned(), status, said: line(&body) }),
     }
 }
 
 /// Hands something in at `path`.
 ///
 /// # Errors
-/// See [`WebError`]; it is [`WebError::Nonsense`] as well if it was refused, with what was said.
+/// See [`WebError`].
 pub async fn post(at: &str, path: &str, body: Vec<u8>, within: Duration) -> Result<String, WebError> {
     let (status, said) = ask(at, Method::POST, path, body, 4096, within).await?;
     let said = line(&said);
-    if (200..300).contains(&status) { Ok(said) } else { Err(nonsense(at, said)) }
+    if (200..300).contains(&status) {
+        return Ok(said);
+    }
+    Err(WebError::Refused { at: at.to_owned(), status, said })
 }
 
 fn nonsense(at: &str, problem: impl Into<String>) -> WebError {

@@ -73,8 +73,13 @@ impl Nodes<'_> {
         self.lent.unwrap_or(&self.own[..self.count])
     }
 
+    /// The node of this id, if one has it.
+    fn find(&self, id: NodeId) -> Option<&Entry> {
+        self.get().get(usize::from(id.get())).filter(|entry| !entry.is_vacant())
+    }
+
     fn knows(&self, id: NodeId) -> bool {
-        usize::from(id.get()) < self.get().len()
+        self.find(id).is_some()
     }
 
     fn keep(&mut self, nodes: impl Iterator<Item = Entry> + Clone) -> Result<(), EpochError> {
@@ -132,7 +137,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
 
     /// Another node, as the network document of the current epoch has it.
     pub fn entry(&self, id: NodeId) -> Option<&Entry> {
-        self.nodes.get().get(usize::from(id.get()))
+        self.nodes.find(id)
     }
 
     /// What happened so far.

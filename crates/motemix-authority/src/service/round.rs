@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use motemix_directory::{BuildError, KeyId};
+use motemix_host::clock::unix_time;
 use tokio::time::{Instant, sleep};
 
-use super::{Authority, now};
+use super::Authority;
 use crate::ceremony::{Ceremony, Phase, sign_document};
 use crate::tally::Previous;
 use crate::transcript::{Transcript, Word};
@@ -44,7 +45,8 @@ impl Authority {
                     .map_err(|error| error.to_string())
             }
             Ok(false) => Err(format!(
-                "this authority has promised another document of epoch {}, and signs one for an epoch only",
+                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \
+                 agree without it, and later epochs are not touched",
                 round.epoch
             )),
             Err(error) => Err(error.to_string()),
@@ -59,12 +61,16 @@ impl Authority {
         }
         let Some(agreed) = agreed else {
             return Err(signing.err().unwrap_or_else(|| {
-                format!("too few of the others signed the same document; {} have to", self.roster.threshold())
+                format!(
+                    "too few signed the same document, and {} have to; see whether the others run, and whether their \
+                     clocks are right",
+                    self.roster.threshold()
+                )
             }));
         };
         self.archive
             .keep(&agreed.file, &self.config.network, &self.roster)
-            .map_err(|error| format!("documents: {error}"))?;
+            .map_err(|error| format!("documents: {error}; make room, or see to the folder's permissions"))?;
         tracing::info!(epoch = %round.epoch, signatures = agreed.signatures, "a document is agreed on");
         self.state.borrow_mut().trouble = None;
         Ok(())
@@ -144,7 +150,7 @@ impl Authority {
         let ends = begins + self.config.phase.as_millis() * (place as u128 + 1);
         let path = format!("/rounds/{}/{}", round.epoch, round.attempt);
         loop {
-            let left = ends.saturating_sub(now().as_millis());
+            let left = ends.saturating_sub(unix_time().as_millis());
             // Who is asked at the very end may answer when it is over.
             let Some(within) = u64::try_from(left).ok().filter(|left| *left > 20).map(Duration::from_millis)
             else {

@@ -1,9 +1,10 @@
 //! What an authority answers over HTTP.
 
 use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN, UnixTime};
+use motemix_host::clock::unix_time;
 use motemix_host::web::{Answer, Asked, Site};
 
-use super::{Authority, hex, now, status};
+use super::{Authority, hex, status};
 use crate::ceremony::Said;
 use crate::store::Taken;
 use crate::transcript::{Transcript, Word};
@@ -26,7 +27,6 @@ impl Site for Authority {
                 epoch_length_s: self.config.epoch_length.as_secs(),
                 threshold: self.config.threshold,
                 authorities: self.roster.keys().iter().map(hex).collect(),
-                directory: self.others().collect(),
             }),
             "/status" => self.status(),
             "/healthz" => self.health(),
@@ -53,7 +53,7 @@ impl Authority {
             return Answer::text(400, text);
         }
         // A node whose clock was ahead could say nothing new until its wrong time has come.
-        if descriptor.issued.0 > now().as_secs() + self.config.epoch_length.as_secs() {
+        if descriptor.issued.0 > unix_time().as_secs() + self.config.epoch_length.as_secs() {
             return Answer::text(400, "it was issued in the future; check the node's clock\n");
         }
         match self.store.keep(file) {
@@ -93,7 +93,7 @@ impl Authority {
 
     /// Until when documents last, and what is wrong.
     fn health(&self) -> Answer {
-        let now = now();
+        let now = unix_time();
         let present = self.config.epoch_at(UnixTime(now.as_secs()));
         let state = self.state.borrow();
         let have = self.archive.epochs().unwrap_or_default();
@@ -103,18 +103,24 @@ impl Authority {
         if lasts == 0 {
             lines.push("there is no document of this epoch".to_owned());
         } else if lasts * 2 <= self.config.ahead as usize {
-            lines.push(format!("there are documents of {lasts} epochs only"));
+            lines.push(format!("there are documents of {lasts} epochs only, of {} ahead", self.config.ahead));
         }
         if let Some(trouble) = state.trouble.as_ref().filter(|_| !lines.is_empty()) {
             lines.push(trouble.clone());
+        }
+        if !lines.is_empty() {
+            lines.push("`motemix authority status` shows which authorities do not answer".to_owned());
         }
         if lines.is_empty() { Answer::text(200, "ok\n") } else { Answer::text(503, lines.join("\n") + "\n") }
     }
 
     fn status(&self) -> Answer {
-        let present = self.config.epoch_at(UnixTime(now().as_secs()));
+        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
         let state = self.state.borrow();
-        let members = self.store.members().unwrap_or_default();
+        let members = match self.store.members() {
+            Ok(members) => members,
+            Err(error) => return Answer::text(503, format!("{error}\n")),
+        };
         let nodes: Vec<_> = members.iter().map(|member| status::node(member, present)).collect();
         let report = status::Report {
             network: &self.config.network,

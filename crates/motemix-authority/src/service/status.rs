@@ -13,8 +13,6 @@ pub(super) struct Network<'r> {
     pub(super) epoch_length_s: u64,
     pub(super) threshold: u8,
     pub(super) authorities: Vec<String>,
-    /// Where the other authorities are.
-    pub(super) directory: Vec<String>,
 }
 
 #[derive(Serialize)]

@@ -8,6 +8,11 @@ use motemix_directory::Epoch;
 
 use crate::web::Answer;
 
+/// The epochs of a list that somebody gave, as [`Folder::answer`] writes one.
+pub fn listed(list: &[u8]) -> Vec<Epoch> {
+    String::from_utf8_lossy(list).lines().filter_map(|line| line.trim().parse().ok()).map(Epoch).collect()
+}
+
 /// The folder. Nothing in it is known to be a document.
 #[derive(Debug, Clone)]
 pub struct Folder {

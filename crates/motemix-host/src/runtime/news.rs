@@ -7,17 +7,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use motemix_crypto::{Curve as _, PublicKey};
 use motemix_directory::{
-    Authorities, AuthorityKey, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, MAX_NODES, MAX_SIGNATURES,
-    NewDescriptor, SignedDocument, UnixTime, document_len_limit,
+    Authorities, AuthorityKey, Epoch, MAX_NODES, MAX_SIGNATURES, SignedDocument, UnixTime, document_len_limit,
 };
 use rand_core::Rng as _;
-use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -25,15 +21,13 @@ use super::RuntimeError;
 use super::snapshot::Shared;
 use crate::clock::unix_time;
 use crate::config::{DirectoryConfig, NodeConfig};
-use crate::curve::HostCurve;
-use crate::documents::Folder;
-use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
+use crate::descriptor::{DescribeError, KEYS_AHEAD, describe};
+use crate::documents::{Folder, listed};
+use crate::keys::{IdentityKeyFile, NodeKey};
 use crate::rng::HostRng;
 use crate::store::file;
 use crate::web::{self, Answer, Asked, Site, WebError};
 
-/// Epochs whose keys a descriptor has.
-const KEYS_AHEAD: u32 = 72;
 /// After so many epochs it says the next ones.
 const SAY_EVERY: u32 = 12;
 /// Epochs whose documents stay in the folder after their end.
@@ -54,7 +48,7 @@ const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
 ///
 /// # Errors
 /// The identity cannot be read, or a port is in use.
-pub(super) async fn start(
+pub(super) fn start(
     config: &NodeConfig,
     section: &DirectoryConfig,
     listen: &[SocketAddr],
@@ -66,25 +60,19 @@ pub(super) async fn start(
     if section.serve {
         for address in listen {
             let failed = |error| RuntimeError::Bind("directory.serve", *address, error);
-            let listener = TcpListener::bind(address).await.map_err(failed)?;
+            let listener = web::listen(*address).map_err(failed)?;
             spawn_local(web::serve(listener, Rc::clone(&folder)));
         }
     }
     let herald = match &section.identity {
         None => None,
-        Some(path) => {
-            let told = if section.addresses.is_empty() { listen } else { &section.addresses };
-            Some(Herald {
-                identity: IdentityKeyFile::load(path)?,
-                key: config.key.clone(),
-                network: config.network.clone(),
-                name: config.name.clone(),
-                addresses: told.to_vec(),
-                mix: section.mix,
-                receiver: config.limits.inbox_messages > 0,
-                said: BTreeMap::new(),
-            })
-        }
+        Some(path) => Some(Herald {
+            config: config.clone(),
+            listen: listen.to_vec(),
+            identity: IdentityKeyFile::load(path)?,
+            said: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        }),
     };
     let keys = config.authorities.iter().filter_map(|key| AuthorityKey::from_bytes(key).ok()).collect();
     let seeker = Seeker {
@@ -126,6 +114,20 @@ struct Seeker {
     rng: HostRng,
     herald: Option<Herald>,
     shared: Shared,
+}
+
+/// Why a document could not be had.
+enum Refused {
+    /// Whoever was asked does not answer.
+    There(WebError),
+    /// It cannot be written.
+    Here(String),
+}
+
+impl From<WebError> for Refused {
+    fn from(error: WebError) -> Self {
+        Self::There(error)
+    }
 }
 
 /// The times of a document that was checked. All epochs are as long as one.
@@ -184,18 +186,19 @@ impl Seeker {
         let places = self.from.len().max(1);
         let first = self.rng.next_u32() as usize % places;
         let from: Vec<_> = (0..self.from.len()).map(|at| self.from[(first + at) % places].clone()).collect();
-        let mut refused = Vec::new();
+        let (mut refused, mut here) = (Vec::new(), None);
         let asked = from.len();
         for at in from {
             let answered = timeout(self.patience * 2, self.ask(&at, now, &mut have, &mut known)).await;
             match answered {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => refused.push(error.to_string()),
+                Ok(Err(Refused::There(error))) => refused.push(error.to_string()),
+                Ok(Err(Refused::Here(words))) => here = Some(words),
                 Err(_) => refused.push(format!("{at}: it takes too long")),
             }
         }
         // One that answers is enough.
-        self.shared.set_silence((refused.len() == asked).then(|| refused.join(", ")));
+        self.shared.set_silence(here.or_else(|| (refused.len() == asked).then(|| refused.join(", "))));
         if let Some(known) = known {
             self.prune(known, now);
         }
@@ -209,15 +212,14 @@ impl Seeker {
         now: UnixTime,
         have: &mut Vec<Epoch>,
         known: &mut Option<Checked>,
-    ) -> Result<(), WebError> {
+    ) -> Result<(), Refused> {
         let list = web::get(at, "/documents", LIST_LEN, self.patience).await?.unwrap_or_default();
         let counted = Epoch(u32::try_from(now.0 / self.epoch_length).unwrap_or(u32::MAX));
         let present = known.map_or(counted, |known| known.epoch_at(now));
         // Whoever lists epochs without end is not asked for all of them.
         let wanted = present..Epoch(present.0.saturating_add(KEYS_AHEAD));
-        let text = String::from_utf8_lossy(&list).into_owned();
-        let listed = text.lines().filter_map(|line| line.trim().parse().ok()).map(Epoch);
-        let missing = listed.filter(|epoch| wanted.contains(epoch) && !have.contains(epoch));
+        let missing =
+            listed(&list).into_iter().filter(|epoch| wanted.contains(epoch) && !have.contains(epoch));
         for epoch in missing.take(AT_ONCE).collect::<Vec<_>>() {
             let path = format!("/documents/{epoch}");
             let Some(document) = web::get(at, &path, DOCUMENT_LEN, self.patience).await? else { continue };
@@ -234,7 +236,10 @@ impl Seeker {
                     have.push(epoch);
                     *known = Some(checked);
                 }
-                Err(error) => tracing::warn!("{}: {error}", self.folder.path().display()),
+                Err(error) => {
+                    let words = format!("{}: {error}; make room for documents", self.folder.path().display());
+                    return Err(Refused::Here(words));
+                }
             }
         }
         Ok(())
@@ -268,16 +273,14 @@ impl Seeker {
 
 /// Who tells the authorities what this node says of itself.
 struct Herald {
+    config: NodeConfig,
+    /// Where the node listens.
+    listen: Vec<SocketAddr>,
     identity: IdentityKeyFile,
-    /// The file of the node's key, which moves on while the node runs.
-    key: PathBuf,
-    network: String,
-    name: String,
-    addresses: Vec<SocketAddr>,
-    mix: bool,
-    receiver: bool,
     /// From which epoch on each place has keys, and when it was told last.
     said: BTreeMap<String, (Epoch, Instant)>,
+    /// What was logged of each place, so that it is not logged again.
+    refused: BTreeMap<String, String>,
 }
 
 impl Herald {
@@ -290,54 +293,40 @@ impl Herald {
         if to.is_empty() {
             return;
         }
-        let descriptor = match self.describe(present) {
-            Ok(descriptor) => descriptor,
-            Err(error) => return tracing::warn!("the authorities are told nothing: {error}"),
+        // The key's file moves on while the node runs.
+        let described = NodeKey::load(&self.config.key)
+            .map_err(DescribeError::from)
+            .and_then(|key| describe(&self.config, &self.listen, &key, &self.identity, present));
+        let (first, file) = match described {
+            Ok(described) => described,
+            Err(error) => return self.warn("", format!("the authorities are told nothing: {error}")),
         };
-        let Some((first, file)) = descriptor else { return };
         for at in to {
             match web::post(&at, "/descriptors", file.clone(), patience).await {
                 Ok(_) => {
+                    self.refused.remove(&at);
                     if self.said.insert(at.clone(), (first, now)).is_none() {
                         tracing::info!("{at} knows this node");
                     }
                 }
-                Err(error) => tracing::warn!("this node is not made known: {error}"),
+                // Another node, which gives out documents and admits nobody.
+                Err(WebError::Refused { status: 405, .. }) => {
+                    self.said.insert(at, (first, now));
+                }
+                Err(error) => self.warn(&at, format!("this node is not made known: {error}")),
             }
+        }
+    }
+
+    fn warn(&mut self, at: &str, words: String) {
+        if self.refused.get(at) != Some(&words) {
+            tracing::warn!("{words}");
+            self.refused.insert(at.to_owned(), words);
         }
     }
 
     fn is_due(&self, at: &str, present: Epoch, now: Instant, again: Duration) -> bool {
         let Some((first, when)) = self.said.get(at) else { return true };
         present.0 >= first.0.saturating_add(SAY_EVERY) || now.duration_since(*when) >= again
-    }
-
-    /// The epoch of its first key, and the descriptor.
-    fn describe(&self, present: Epoch) -> Result<Option<(Epoch, Vec<u8>)>, KeyError> {
-        let key = NodeKey::load(&self.key)?;
-        let first = key.epoch().max(present);
-        let mix_keys = (0..KEYS_AHEAD)
-            .map(|ahead| Ok(HostCurve::public_key(&key.mix_secret(Epoch(first.0.saturating_add(ahead)))?)))
-            .collect::<Result<Vec<PublicKey>, KeyError>>()?;
-        let mut capabilities = Capabilities::default();
-        capabilities.mix = self.mix;
-        capabilities.receiver = self.receiver;
-        let described = NewDescriptor {
-            network_name: &self.network,
-            issued: UnixTime(unix_time().as_secs()),
-            name: &self.name,
-            capabilities,
-            addresses: &self.addresses,
-            first_epoch: first,
-            mix_keys: &mix_keys,
-        };
-        let mut out = vec![0; MAX_DESCRIPTOR_LEN];
-        match described.sign(&mut out, self.identity.secret()) {
-            Ok(file) => Ok(Some((first, file.to_vec()))),
-            Err(error) => {
-                tracing::warn!("authorities would refuse what this node says of itself: {error}");
-                Ok(None)
-            }
-        }
     }
 }

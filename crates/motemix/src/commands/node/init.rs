@@ -14,11 +14,10 @@ use crate::failure::Failure;
 use crate::network::{check_empty, check_sockets, make_whole};
 use crate::report;
 use anyhow::Context as _;
-use motemix_crypto::Curve as _;
-use motemix_directory::{Authorities, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, NewDescriptor, UnixTime};
+use motemix_directory::{Authorities, Epoch};
 use motemix_host::clock::unix_time;
 use motemix_host::config::{DirectoryConfig, NodeConfig};
-use motemix_host::curve::HostCurve;
+use motemix_host::descriptor::describe;
 use motemix_host::store::file;
 use motemix_host::{IdentityKeyFile, NodeKey, web};
 use serde::Deserialize;
@@ -28,8 +27,6 @@ use std::time::Duration;
 
 /// How long an authority may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Epochs whose keys the first descriptor has.
-const KEYS_AHEAD: u32 = 72;
 
 /// What an authority says of its network. It is not signed: what matters of it is compared with
 /// what the operator named, or does no harm.
@@ -92,26 +89,10 @@ fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result
     let present = Epoch(u32::try_from(now / network.epoch_length_s).unwrap_or(u32::MAX));
     let key = NodeKey::create(folder.join("node.key"), present).map_err(Failure::failed)?;
     let identity = IdentityKeyFile::create(folder.join("identity.key")).map_err(Failure::failed)?;
-    let mix_keys: Result<Vec<_>, _> = (0..KEYS_AHEAD)
-        .map(|ahead| key.mix_secret(Epoch(present.0 + ahead)).map(|secret| HostCurve::public_key(&secret)))
-        .collect();
-    let mut capabilities = Capabilities::default();
-    capabilities.mix = args.mix;
-    capabilities.receiver = config.limits.inbox_messages > 0;
-    let addresses = if args.announce.is_empty() { &args.listen } else { &args.announce };
-    let descriptor = NewDescriptor {
-        network_name: &network.network,
-        issued: UnixTime(now),
-        name,
-        capabilities,
-        addresses,
-        first_epoch: present,
-        mix_keys: &mix_keys.map_err(Failure::failed)?,
-    };
-    let mut out = vec![0; MAX_DESCRIPTOR_LEN];
-    let signed = descriptor.sign(&mut out, identity.secret()).map_err(Failure::broken)?;
+    let described = describe(&config, &args.listen, &key, &identity, present);
+    let (_, signed) = described.map_err(Failure::broken)?;
     let path = folder.join(format!("{name}.descriptor"));
-    file::replace(&path, 0o644, signed).with_context(|| format!("cannot write {}", path.display()))?;
+    file::replace(&path, 0o644, &signed).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(identity.public_key().to_string())
 }
 
