@@ -2,11 +2,11 @@
 //! whatever it says. What is read has one encoding; what was changed is refused.
 #![no_main]
 
-use ed25519_dalek::{Signer, SigningKey};
 use libfuzzer_sys::fuzz_target;
 use motemix_directory::{
-    AuthoritySecret, Descriptor, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor, SignedDescriptor,
+    Descriptor, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor, SignedDescriptor,
 };
+use motemix_fuzz::signed;
 
 const SEED: [u8; 32] = [7; 32];
 /// Where the identity stands in what `payload` makes.
@@ -31,29 +31,14 @@ fn with_own_key(payload: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// The file around a payload, written by hand: nobody would sign an unsound one.
-fn sign(payload: &[u8]) -> Vec<u8> {
-    let framed = match payload.len() {
-        len @ 0..=0x17 => [&[0x40 | len as u8][..], payload].concat(),
-        len @ 0x18..=0xff => [&[0x58, len as u8][..], payload].concat(),
-        len => [&[0x59][..], &(len as u16).to_be_bytes(), payload].concat(),
-    };
-    let head = b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x19motemix/1 node descriptor";
-    let signature = SigningKey::from_bytes(&SEED).sign(&[head.as_slice(), &framed].concat()).to_bytes();
-    let id = AuthoritySecret::from_bytes(&SEED).public_key().id().0;
-    let cose =
-        [b"\xd2\x84\x43\xa1\x01\x27\xa1\x04\x48".as_slice(), &id, b"\xf6\x58\x40", &signature].concat();
-    [&[0x82][..], &framed, &[0x81], &cose].concat()
-}
-
 fn read_payload(payload: &[u8]) {
     if payload.len() > usize::from(u16::MAX) {
         return;
     }
     let payload = with_own_key(payload);
-    let file = sign(&payload);
-    let signed = SignedDescriptor::parse(&file).expect("the envelope is sound");
-    let Ok(descriptor) = signed.verify() else { return };
+    let file = signed(b"motemix/1 node descriptor", &payload, SEED);
+    let parsed = SignedDescriptor::parse(&file).expect("the envelope is sound");
+    let Ok(descriptor) = parsed.verify() else { return };
     let again = encode_again(&descriptor);
     // Fields and bits of later versions are not written again; nothing else may differ.
     assert!(again == file || again.len() <= file.len());

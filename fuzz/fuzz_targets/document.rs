@@ -7,14 +7,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use ed25519_dalek::{Signer, SigningKey};
 use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
 use motemix_directory::{
-    Authorities, AuthoritySecret, DocumentBuilder, DocumentError, Draft, Entry, Epoch, NetworkDocument,
-    NewNode, Parameters, ProfileName, Role, SignedDocument, UnixTime, document_len_limit,
+    Authorities, AuthoritySecret, DocumentBuilder, DocumentError, DocumentNode, Draft, Entry, Epoch,
+    NetworkDocument, NewNode, Parameters, ProfileName, Role, SignedDocument, UnixTime, document_len_limit,
 };
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, signed};
 
 // The first byte says what the others are, so that real documents are seeds.
 fuzz_target!(|bytes: &[u8]| match bytes {
@@ -50,32 +49,11 @@ fn open(file: &[u8]) -> Result<NetworkDocument<'_>, DocumentError> {
     verified.admit(begin, None)
 }
 
-/// A head of deterministic CBOR (RFC 8949 §3).
-fn byte_string(bytes: &[u8]) -> Vec<u8> {
-    let head = match bytes.len() {
-        len @ 0..=0x17 => vec![0x40 | len as u8],
-        len @ 0x18..=0xff => vec![0x58, len as u8],
-        len => [&[0x59][..], &(len as u16).to_be_bytes()].concat(),
-    };
-    [&head, bytes].concat()
-}
-
-/// The file around a payload, written by hand: the builder would refuse an unsound one.
-fn sign(payload: &[u8]) -> Vec<u8> {
-    let framed = byte_string(payload);
-    let head = b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x1amotemix/1 network document";
-    let signature = SigningKey::from_bytes(&SEED).sign(&[head.as_slice(), &framed].concat()).to_bytes();
-    let id = authority().public_key().id().0;
-    let cose =
-        [b"\xd2\x84\x43\xa1\x01\x27\xa1\x04\x48".as_slice(), &id, b"\xf6\x58\x40", &signature].concat();
-    [&[0x82][..], &framed, &[0x81], &cose].concat()
-}
-
 fn read_payload(payload: &[u8]) {
     if payload.len() > usize::from(u16::MAX) {
         return;
     }
-    let file = sign(payload);
+    let file = signed(b"motemix/1 network document", payload, SEED);
     let Ok(document) = open(&file) else { return };
     let again = encode_again(&document);
     let again = SignedDocument::parse(&again).expect("it was just made");
@@ -94,21 +72,19 @@ fn encode_again(document: &NetworkDocument<'_>) -> Vec<u8> {
         parameters: document.parameters(),
     };
     let addresses: Vec<Vec<_>> = document.nodes().map(|node| node.addresses.iter().collect()).collect();
-    let nodes = document.nodes().zip(&addresses).map(|(node, addresses)| NewNode {
-        name: node.name,
-        role: node.role,
-        mix_key: node.mix_key,
-        addresses,
-    });
-    let mut out = vec![0; document_len_limit(addresses.len(), 1)];
-    let nodes: Vec<_> = nodes.collect();
+    let mut nodes = vec![NewNode::VACANT; document.id_count()];
+    for (node, addresses) in document.nodes().zip(&addresses) {
+        let DocumentNode { id, name, role, mix_key, .. } = node;
+        nodes[usize::from(id.get())] = NewNode { name, role, mix_key, addresses };
+    }
+    let mut out = vec![0; document_len_limit(nodes.len(), 1)];
     let mut builder = DocumentBuilder::encode(&mut out, &draft, nodes.into_iter()).expect("it was read");
     builder.sign(&authority()).expect("the key is sound");
     builder.finish().expect("it is signed").to_vec()
 }
 
 fn walk(document: &NetworkDocument<'_>) {
-    let mut entries = vec![Entry::default(); document.node_count()];
+    let mut entries = vec![Entry::default(); document.id_count()];
     let topology = document.fill_entries(&mut entries).expect("there is room for all");
     for node in document.nodes() {
         let entry = topology.entry(node.id).expect("all nodes are there");

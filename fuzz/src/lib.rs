@@ -19,7 +19,9 @@ use std::collections::HashSet;
 
 use arbitrary::Arbitrary;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
+use ed25519_dalek::{Signer as _, SigningKey};
 use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+use motemix_directory::AuthoritySecret;
 use motemix_sphinx::{
     Hop, Host1k, MixKey, Mote, Mote5, NodeId, Packet, PathHop, ProcessError, Profile, ReplayError,
     ReplayFilter, ReplayTag, Shape,
@@ -97,6 +99,27 @@ impl Kind {
             other => other,
         }
     }
+}
+
+/// The file around a payload that one key signed as what the external data says, written by hand
+/// (RFC 9052, RFC 8949): those who make files would refuse an unsound payload.
+pub fn signed(external: &[u8], payload: &[u8], seed: [u8; 32]) -> Vec<u8> {
+    let framed = byte_string(payload);
+    let head = [b"\x84\x6aSignature1\x43\xa1\x01\x27", &byte_string(external)[..], &framed].concat();
+    let signature = SigningKey::from_bytes(&seed).sign(&head).to_bytes();
+    let id = AuthoritySecret::from_bytes(&seed).public_key().id().0;
+    let cose =
+        [b"\xd2\x84\x43\xa1\x01\x27\xa1\x04\x48".as_slice(), &id, b"\xf6\x58\x40", &signature].concat();
+    [&[0x82][..], &framed, &[0x81], &cose].concat()
+}
+
+fn byte_string(bytes: &[u8]) -> Vec<u8> {
+    let head = match bytes.len() {
+        len @ 0..=0x17 => vec![0x40 | len as u8],
+        len @ 0x18..=0xff => vec![0x58, len as u8],
+        len => [&[0x59][..], &(len as u16).to_be_bytes()].concat(),
+    };
+    [&head, bytes].concat()
 }
 
 /// Remembers every tag.

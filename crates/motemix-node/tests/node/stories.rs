@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::network::{Network, id, layered, mesh, usual};
 use crate::tables::{LARGE, SMALL, Tables};
 use motemix_crypto::Portable;
-use motemix_directory::Epoch;
+use motemix_directory::{Entry, Epoch};
 use motemix_node::{
     Admitted, Config, Digest, DropReason, EpochError, Instant, LinkId, NoJournal, Node, SendError, Storage,
     Timeout,
@@ -487,4 +487,28 @@ fn a_header_for_cover_that_was_stopped_gives_way_to_a_message() {
     let mut packet = [0; PACKET_LEN];
     let Ok(transmit) = node.poll_transmit(network.now, &mut NoJournal, &mut packet);
     assert!(transmit.is_some());
+}
+
+/// A node left the network, and those behind it keep their ids.
+#[test]
+fn an_id_that_nobody_has_gets_no_message_no_cover_and_no_packet_of_others() {
+    let mut config = usual();
+    config.parameters.drop_mean = Some(Duration::from_millis(200));
+    config.parameters.loop_mean = Some(Duration::from_millis(200));
+    let mut network = Network::new(layered(2), config, 31);
+    let (gone, next) = (id(7), Epoch(network.epoch.0 + 1));
+    let mut entries = network.entries(next);
+    entries[7] = Entry::VACANT;
+    for at in 0..7 {
+        let key = network.mix_key(at, next);
+        let node = &mut network.nodes[at];
+        node.prepare_epoch(next, key).expect("the next epoch");
+        node.begin_epoch(network.now, next, Instant::NEVER, entries.iter().copied(), config).expect("sound");
+        assert_eq!(node.entry(gone), None);
+        assert_eq!(node.send(network.now, gone, b"reading"), Err(SendError::UnknownReceiver));
+    }
+    network.datagrams.clear();
+    network.run(20 * SECOND);
+    assert!(network.datagrams.len() > 100, "cover was sent: {}", network.datagrams.len());
+    assert!(network.datagrams.iter().all(|(from, to, _)| *from == 7 || *to != gone));
 }
