@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use program::{motemix, wait_until};
-use world::{AUTHORITIES, World};
+use world::{AUTHORITIES, World, present};
 
 const MIXES: usize = 9;
 const RECEIVERS: [&str; 2] = ["receiver-1", "receiver-2"];
@@ -52,11 +52,6 @@ fn network() -> World {
         wait_until("documents are ahead", || world.latest(&name) >= present() + 3);
     }
     world
-}
-
-/// The epoch that it is.
-fn present() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 10
 }
 
 /// What clients sent, and what became of it.

@@ -8,6 +8,9 @@ mod program;
 mod world;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
 
 use program::{motemix, wait_until};
 use world::{AUTHORITIES, World};
@@ -128,4 +131,101 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     motemix(["authority", "peers", dir, "--threshold", "1", &peer]).fails(2, &["more than half", "2"]);
     motemix(["authority", "peers", dir, "--threshold", "2", &peer]).succeeds();
     motemix(["authority", "status", "127.0.0.1:1"]).fails(1, &["127.0.0.1:1"]);
+}
+
+/// Somebody who speaks HTTP badly: `answer` says what goes to each who asks for a path. It goes with
+/// the test's process.
+fn badly(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("its address").to_string();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let mut asked = [0; 4096];
+            let len = stream.read(&mut asked).unwrap_or(0);
+            let asked = String::from_utf8_lossy(&asked[..len]).into_owned();
+            answer(asked.split(' ').nth(1).unwrap_or_default(), &mut stream);
+            // Some never say that they have ended.
+            open.push(stream);
+        }
+    });
+    at
+}
+
+/// One says nothing, one lists epochs without end and gives junk for each, one breaks off, one is no
+/// HTTP: the node has its documents all the same, and an authority with such a peer votes.
+#[test]
+fn whoever_speaks_badly_keeps_nobody_from_documents() {
+    let mut world = World::on_loopback();
+    let silent = badly(|_, _| {});
+    let liar = badly(|path, stream| {
+        let body = if path == "/documents" {
+            (0..2000).map(|ahead| format!("{}\n", world::present() + ahead)).collect::<String>()
+        } else {
+            "x".repeat(3000)
+        };
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    });
+    let broken = badly(|_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n1\n2");
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    });
+    let other = badly(|_, stream| {
+        let _ = stream.write_all(&[0xff; 64]);
+    });
+    // The third authority is never there, and what answers in its place says nothing.
+    world.kill("east");
+    for name in ["north", "south"] {
+        let east = world.at("east");
+        program::edit(&world.path(name).join("authority.toml"), &east, &silent);
+        world.kill(name);
+        world.serve(name);
+    }
+    for name in MIXES.into_iter().chain(["receiver", "mote"]) {
+        world.init_with(name, name, name.starts_with("mix"), &["north", "south"]);
+        world.admit(name, name, name.starts_with("mix").then_some(0), &["north", "south"]);
+    }
+    for name in ["mote", "receiver"] {
+        world.asks_first(name, &[silent.clone(), liar.clone(), broken.clone(), other.clone()]);
+    }
+    for name in MIXES.into_iter().chain(["receiver", "mote"]) {
+        world.run(name);
+    }
+    world.delivers("mote", "receiver", "in spite of them");
+    let before = world.latest("mote");
+    wait_until("documents go on coming", || world.latest("mote") >= before + 3);
+    world.delivers("mote", "receiver", "again");
+}
+
+/// One port of TCP for each of two families, as of UDP.
+#[test]
+fn a_node_gives_out_documents_on_both_families_at_one_port() {
+    let mut world = World::on_loopback();
+    for name in MIXES.into_iter().chain(["receiver"]) {
+        world.init(name, name, name.starts_with("mix"));
+        world.admit(name, name, name.starts_with("mix").then_some(0), &AUTHORITIES);
+    }
+    let at = world.at("receiver");
+    let port = at.rsplit_once(':').expect("a port").1.to_owned();
+    let config = world.path("receiver").join("node.toml");
+    program::edit(
+        &config,
+        &format!("listen = [\"{at}\"]"),
+        &format!("listen = [\"0.0.0.0:{port}\", \"[::]:{port}\"]"),
+    );
+    program::edit(&config, "mix = false", &format!("mix = false\naddresses = [\"{at}\"]"));
+    for name in MIXES.into_iter().chain(["receiver"]) {
+        world.run(name);
+    }
+    wait_until("documents have come", || world.latest("receiver") > 0);
+    let epoch = world.latest("receiver");
+    let file = fs::read(world.path("receiver").join(format!("documents/{epoch}.cbor"))).expect("a document");
+    for host in ["127.0.0.1", "[::1]"] {
+        let mut stream = TcpStream::connect(format!("{host}:{port}")).expect("it listens");
+        write!(stream, "GET /documents/{epoch} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        assert!(answer.ends_with(&file) && answer.starts_with(b"HTTP/1.1 200"), "{host}");
+    }
 }

@@ -3,8 +3,11 @@
 
 mod program;
 
-use program::Run;
+use program::{Network, Run, Running};
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,11 +71,19 @@ fn alerts_ask_for_what_nodes_tell() {
     for heading in ["How a node is", "Loops that do not come back"] {
         assert!(rules.contains(heading) && manual.contains(&format!("## {heading}")), "{heading}");
     }
-    let asked: Vec<_> = rules
-        .split(|one: char| !one.is_ascii_lowercase() && one != '_')
-        .filter(|word| word.starts_with("motemix_"))
-        .collect();
+    let network = Running::up(Network::init(&["--mixes", "3", "--motes", "1"]));
+    let socket = network.0.path("nodes/mix-1/state/metrics.sock");
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).expect("metrics");
+    let words = rules.split(|one: char| !one.is_ascii_lowercase() && one != '_');
+    let asked: BTreeSet<_> = words.filter(|word| word.starts_with("motemix_")).collect();
     assert!(!asked.is_empty());
-    assert!(asked.iter().all(|metric| *metric == "motemix_health_of"), "{asked:?}");
-    assert!(manual.contains("`motemix_health_of{concern=\"…\"}`"));
+    for metric in asked {
+        assert!(told.contains(&format!("\n{metric}{{")), "{metric} is not told");
+    }
+    for concern in rules.split("concern=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(told.contains(&format!("motemix_health_of{{concern=\"{concern}\"}}")), "{concern}");
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use motemix_directory::SignedDocument;
 use serde_json::Value;
@@ -16,6 +16,11 @@ use super::namespaces::Namespaces;
 use super::program::{Ports, Run, motemix, wait_until};
 
 pub const AUTHORITIES: [&str; 3] = ["north", "south", "east"];
+
+/// The epoch that it is.
+pub fn present() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() / 10
+}
 
 /// Each folder is one operator's.
 pub struct World {
@@ -147,9 +152,14 @@ impl World {
 
     /// Makes a node's keys in a folder of its own.
     pub fn init(&mut self, folder: &str, name: &str, is_mix: bool) {
+        self.init_with(folder, name, is_mix, &AUTHORITIES);
+    }
+
+    /// The same for a node that asks these authorities alone.
+    pub fn init_with(&mut self, folder: &str, name: &str, is_mix: bool, directory: &[&str]) {
         let (dir, listen) = (self.dir(folder), self.at(folder));
         let directory: Vec<_> =
-            AUTHORITIES.into_iter().flat_map(|name| ["--directory".to_owned(), self.at(name)]).collect();
+            directory.iter().flat_map(|name| ["--directory".to_owned(), self.at(name)]).collect();
         let keys: Vec<_> =
             AUTHORITIES.iter().flat_map(|name| ["--authority".to_owned(), self.public(name)]).collect();
         let words = ["node", "init", &dir, "--name", name, "--listen", &listen, "--threshold", "2"];
@@ -170,6 +180,12 @@ impl World {
             words.extend(layer.into_iter().flat_map(|layer| ["--layer".to_owned(), layer.to_string()]));
             motemix(words).succeeds();
         }
+    }
+
+    /// Has a node ask these places for documents before all others.
+    pub fn asks_first(&self, folder: &str, places: &[String]) {
+        let quoted: String = places.iter().map(|place| format!("\"{place}\", ")).collect();
+        super::program::edit(&self.path(folder).join("node.toml"), "from = [", &format!("from = [{quoted}"));
     }
 
     pub fn config(&self, folder: &str) -> String {
