@@ -46,7 +46,7 @@ test:
 	@scripts/test
 
 test-long:
-	@echo '== test-long: takes an hour or two'
+	@echo '== test-long: takes some hours'
 	@scripts/test --long
 
 bench:
