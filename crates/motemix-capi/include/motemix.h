@@ -542,8 +542,8 @@ typedef struct motemix_about {
     uint64_t valid_until;
     // Its epoch.
     uint32_t epoch;
-    // How many ids there are, from 0 on. Of an id whose node left the network, motemix_document_node
-    // says MOTEMIX_UNKNOWN_NODE.
+    // How many ids there are, from 0 on. Of an id whose node left the network,
+    // motemix_document_node says MOTEMIX_UNKNOWN_NODE.
     uint16_t nodes;
     // The network's name, NUL-terminated.
     char network[MOTEMIX_NAME_SIZE];

@@ -107,8 +107,8 @@ pub struct About {
     pub valid_until: u64,
     /// Its epoch.
     pub epoch: u32,
-    /// How many ids there are, from 0 on. Of an id whose node left the network, motemix_document_node
-    /// says MOTEMIX_UNKNOWN_NODE.
+    /// How many ids there are, from 0 on. Of an id whose node left the network,
+    /// motemix_document_node says MOTEMIX_UNKNOWN_NODE.
     pub nodes: u16,
     /// The network's name, NUL-terminated.
     pub network: [c_char; NAME_SIZE],

@@ -81,7 +81,8 @@ pub enum Role {
     Endpoint,
 }
 
-/// Whether `name` is 1 to [`MAX_NAME_LEN`] bytes of `[a-z0-9-]`, as those of networks and nodes are.
+/// Whether `name` is 1 to [`MAX_NAME_LEN`] bytes of `[a-z0-9-]`, as those of networks and nodes
+/// are.
 pub fn is_name(name: &[u8]) -> bool {
     (1..=MAX_NAME_LEN).contains(&name.len())
         && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))

@@ -83,8 +83,8 @@ pub trait Site {
     fn answer(&self, asked: Asked) -> Answer;
 }
 
-/// Opens an address for HTTP. One of IPv6 is that alone, as a node's sockets are, so that one of IPv4
-/// can have the same port.
+/// Opens an address for HTTP. One of IPv6 is that alone, as a node's sockets are, so that one of
+/// IPv4 can have the same port.
 ///
 /// # Errors
 /// The address is in use or not this machine's.
