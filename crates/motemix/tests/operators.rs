@@ -161,7 +161,8 @@ fn whoever_speaks_badly_keeps_nobody_from_documents() {
     let silent = badly(|_, _| {});
     let liar = badly(|path, stream| {
         let body = if path == "/documents" {
-            (0..2000).map(|ahead| format!("{}\n", world::present() + ahead)).collect::<String>()
+            let epochs = world::present()..world::present() + 2000;
+            epochs.flat_map(|epoch| [epoch.to_string(), "\n".to_owned()]).collect::<String>()
         } else {
             "x".repeat(3000)
         };

@@ -40,6 +40,15 @@ enum Place {
 /// A process of an operator, which ends with the story.
 struct Process(Child);
 
+/// A story that fails shows how everybody's log ends.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.told());
+        }
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         // It may have ended already.
@@ -184,7 +193,7 @@ impl World {
 
     /// Has a node ask these places for documents before all others.
     pub fn asks_first(&self, folder: &str, places: &[String]) {
-        let quoted: String = places.iter().map(|place| format!("\"{place}\", ")).collect();
+        let quoted: String = places.iter().flat_map(|place| ["\"", place, "\", "]).collect();
         super::program::edit(&self.path(folder).join("node.toml"), "from = [", &format!("from = [{quoted}"));
     }
 
@@ -207,7 +216,7 @@ impl World {
     pub fn delivers(&self, from: &str, to: &str, text: &str) {
         let end = Instant::now() + Duration::from_mins(2);
         while self.send(from, to, text).status() != 0 {
-            assert!(Instant::now() < end, "{text:?} was not acknowledged\n{}", self.told());
+            assert!(Instant::now() < end, "{text:?} was not acknowledged");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
