@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -201,9 +202,12 @@ impl World {
         self.path(folder).join("node.toml").to_str().expect("UTF-8").to_owned()
     }
 
+    /// Whoever sends while no node runs is the node for that time, so this waits until it runs.
     pub fn run(&mut self, folder: &str) {
         let config = self.config(folder);
         self.start(folder, &["node", "--config", &config]);
+        let socket = self.path(folder).join("state/control.sock");
+        wait_until("the node runs", || UnixStream::connect(&socket).is_ok());
     }
 
     pub fn send(&self, from: &str, to: &str, text: &str) -> Run {
