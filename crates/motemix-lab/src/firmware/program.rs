@@ -27,6 +27,8 @@ pub enum Purpose {
     SecretsSmall,
     /// The arithmetic of each core, with operands from outside: the tests of the laboratory.
     Fields,
+    /// The same as the C library has it where code for little flash is another.
+    FieldsSmall,
     /// The thesis' operations on TweetNaCl: `boards measure`.
     Baseline,
     /// The functions of IoT-CryptoDiet, one by one: `boards neighbours`.
@@ -59,6 +61,7 @@ impl Purpose {
             Self::Secrets => "secrets",
             Self::SecretsSmall => "secrets-small",
             Self::Fields => "fields",
+            Self::FieldsSmall => "fields-small",
             Self::Baseline => "baseline",
             Self::Diet => "diet",
             Self::DietSteps => "diet-steps",

@@ -32,15 +32,17 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// The core of this board, as the table of programs calls it.
-    pub(super) fn new((name, core): (&str, Core)) -> Self {
+    /// The core of this board with a program for it, both as the table of programs calls them.
+    pub(super) fn new((purpose, name, core): (&str, &str, Core)) -> Self {
         static BUILT: OnceLock<Value> = OnceLock::new();
         let built = BUILT.get_or_init(|| {
-            let list = lab(["boards", "build", "fields", "--json"]).succeeds();
+            let list = lab(["boards", "build", "fields", "fields-small", "--json"]).succeeds();
             serde_json::from_str(&list).expect("JSON")
         });
-        let program = built.as_array().expect("a list").iter().find(|program| program["board"] == name);
-        let path: PathBuf = program.expect("a board of that name")["image"].as_str().expect("text").into();
+        let is_it = |program: &&Value| program["board"] == name && program["purpose"] == purpose;
+        let program = built.as_array().expect("a list").iter().find(is_it);
+        let path: PathBuf =
+            program.expect("a program for that board")["image"].as_str().expect("text").into();
         let image = Image::parse(&std::fs::read(path).expect("the image")).expect("an image");
         Self::of(core, image)
     }

@@ -15,11 +15,11 @@ pub const COORDINATES: usize = 3;
 pub type Table = [[[u32; WORDS]; COORDINATES]; 8];
 
 /// p.
-#[cfg(any(armv6m, armv7m))]
+#[cfg(any(all(armv6m, not(little_code)), armv7m))]
 pub(super) const PRIME: [u32; WORDS] =
     [0xffff_ffed, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX >> 1];
 /// 64·p: with it, what an inversion leaves becomes positive.
-#[cfg(any(armv6m, armv7m))]
+#[cfg(any(all(armv6m, not(little_code)), armv7m))]
 pub(super) const PRIME_TIMES_64: [u32; WORDS + 1] =
     [0xffff_fb40, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 31];
 

@@ -6,18 +6,37 @@
 
 use core::arch::global_asm;
 
-use super::arithmetic::{Arithmetic, COORDINATES, Ladder, PRIME, PRIME_TIMES_64, Table, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
+#[cfg(not(little_code))]
+use super::arithmetic::{PRIME, PRIME_TIMES_64};
+#[cfg(not(little_code))]
 use super::field::Element;
 use super::product::OfHalves;
 
+#[cfg(not(little_code))]
 global_asm!(
     include_str!("armv6m/frame.s"),
     include_str!("armv6m/product.s"),
     include_str!("armv6m/multiply.s"),
+    include_str!("armv6m/fast.s"),
+    include_str!("armv6m/calls.s"),
     include_str!("armv6m/sum.s"),
     include_str!("armv6m/choose.s"),
     include_str!("armv6m/ladder.s"),
     include_str!("armv6m/inverse.s"),
+    options(raw)
+);
+// A program that is to be small inverts by a power, too.
+#[cfg(little_code)]
+global_asm!(
+    include_str!("armv6m/frame.s"),
+    include_str!("armv6m/product.s"),
+    include_str!("armv6m/multiply.s"),
+    include_str!("armv6m/little.s"),
+    include_str!("armv6m/calls.s"),
+    include_str!("armv6m/sum.s"),
+    include_str!("armv6m/choose.s"),
+    include_str!("armv6m/ladder.s"),
     options(raw)
 );
 
@@ -29,13 +48,16 @@ unsafe extern "C" {
     fn motemix_armv6m_multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv6m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv6m_ladder(ladder: &mut Ladder, clamped: &[u32; WORDS]);
+    #[cfg(not(little_code))]
     fn motemix_armv6m_inverse(divisors: &mut Divisors);
 }
 
 /// Two numbers of nine words, interleaved, in two's complement.
+#[cfg(not(little_code))]
 type Pair = [[u32; 2]; WORDS + 1];
 
 /// What the search for a common divisor works on.
+#[cfg(not(little_code))]
 #[repr(C)]
 struct Divisors {
     /// The two numbers.
@@ -108,6 +130,8 @@ impl Arithmetic for Armv6m {
         // declaration, reads eight words at `clamped`, and keeps to the procedure call standard.
         unsafe { motemix_armv6m_ladder(ladder, clamped) }
     }
+
+    #[cfg(not(little_code))]
     fn invert(a: &mut [u32; WORDS]) {
         // It takes numbers below p.
         let least = Element::<Self>::from_bytes(&Element::<Self>::new(*a).to_bytes()).words();

@@ -54,7 +54,7 @@
     adcs    r3, r7
 .endm
 
-@ [r2] = [r1] * 121666 + [r2], in different places. Takes r0-r9.
+@ [r2] = [r1] * 121666 + [r2], in different places. Takes r0-r10.
 @ The factor has 17 bits: it is 2^16 + 56130. A half word of [r1] times 56130 and the half word
 @ below it, which is times 2^16, fit one word. r3 is what is carried, r4 and r6 are the upper half
 @ words of this word and of the one below, r7 = 0, r8 = 56130, r9 is what is taken off at the top.
@@ -79,6 +79,18 @@
     mov     r8, r7
     movs    r7, #0
     movs    r6, #0
+    .if LITTLE
+    movs    r0, #32
+    adds    r0, r1
+    mov     r10, r0
+1:  multiple_of_word r4, r6
+    stm     r2!, {r0}
+    multiple_of_word r6, r4
+    stm     r2!, {r0}
+    cmp     r1, r10
+    bne     1b
+    subs    r2, #4
+    .else
     .rept 3
     multiple_of_word r4, r6
     stm     r2!, {r0}
@@ -88,6 +100,7 @@
     multiple_of_word r4, r6
     stm     r2!, {r0}
     multiple_of_word r6, r4
+    .endif
     mov     r4, r9
     eors    r0, r4
     stm     r2!, {r0}

@@ -79,9 +79,9 @@
     negs    r4, r4
 .endm
 
-@ \sum + 38*\word + the word at sp + \base: the lower word in \sum, what is carried in \word.
+@ \sum + 38*\word + the word of W0 or W1 at \at: the lower word in \sum, what is carried in \word.
 @ r6 = 0, r7 = 38; takes r5. \sum is below 2^31 before, and \word below 2^7 then.
-.macro fold_word sum, word, base
+.macro fold_word sum, word, at
     uxth    r5, \word
     lsrs    \word, \word, #16
     muls    r5, r7, r5
@@ -91,17 +91,9 @@
     lsrs    \word, \word, #16
     adds    \sum, r5
     adcs    \word, r6
-    ldr     r5, [sp, #\base]
+    lower_word \at
     adds    \sum, r5
     adcs    \word, r6
-.endm
-
-@ r4, r0-r2 = r4 + 38 * (r0-r3) + the four words at sp + \base; r3 = what is carried
-.macro fold_words base
-    fold_word r4, r0, \base
-    fold_word r0, r1, \base + 4
-    fold_word r1, r2, \base + 8
-    fold_word r2, r3, \base + 12
 .endm
 
 @ The end of a product or square: from z0, z2 and m to the result, and to the caller.
@@ -195,73 +187,3 @@
     add     sp, #FRAME + 12
     pop     {pc}
 .endm
-
-    .section .text.motemix_armv6m_field, "ax", %progbits
-    .p2align 3
-
-@ [r0] = [r1] * [r2]; any of them may be in the same place. Takes r0-r12.
-    internal field_multiply
-    push    {r0, r1, r2, lr}
-    sub     sp, #FRAME
-    mov     r9, r1
-    mov     lr, r2
-    product_128 LOW
-    ldr     r1, [sp, #FACTOR_A]
-    ldr     r2, [sp, #FACTOR_B]
-    adds    r1, #16
-    adds    r2, #16
-    mov     r9, r1
-    mov     lr, r2
-    product_128 HIGH
-    ldr     r4, [sp, #FACTOR_A]
-    apart_128 APART_A
-    mov     r8, r4
-    ldr     r4, [sp, #FACTOR_B]
-    apart_128 APART_B
-    mov     r0, r8
-    eors    r0, r4
-    mvns    r0, r0
-    str     r0, [sp, #SIGN]
-    product_128 MIDDLE, APART_A, APART_B
-    fold    0
-    end     field_multiply
-
-@ [r0] = [r1]^2; they may be in the same place. Takes r0-r12.
-    internal field_square
-    push    {r0, r1, r2, lr}
-    sub     sp, #FRAME
-    mov     r9, r1
-    square_128 LOW
-    ldr     r1, [sp, #FACTOR_A]
-    adds    r1, #16
-    mov     r9, r1
-    square_128 HIGH
-    ldr     r4, [sp, #FACTOR_A]
-    apart_128 APART_A
-    square_128 MIDDLE, APART_A
-    fold    1
-    end     field_square
-
-@ a: r0, b: r1. a = a * b
-    public motemix_armv6m_multiply
-    enter
-    mov     r2, r1
-    mov     r1, r0
-    bl      field_multiply
-    leave
-    end     motemix_armv6m_multiply
-
-@ a: r0, times: r1, at least 1. a = a^(2^times)
-    public motemix_armv6m_square_times
-    enter
-    push    {r0, r1}
-1:  ldr     r0, [sp]
-    mov     r1, r0
-    bl      field_square
-    ldr     r0, [sp, #4]
-    subs    r0, #1
-    str     r0, [sp, #4]
-    bne     1b
-    add     sp, #8
-    leave
-    end     motemix_armv6m_square_times
