@@ -331,6 +331,9 @@ pub enum RuntimeError {
     /// An address cannot be listened on.
     #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]
     Bind(&'static str, SocketAddr, io::Error),
+    /// Several sockets of one family were handed over.
+    #[error("LISTEN_FDS: two sockets of one family; hand over one of IPv4, one of IPv6, or both")]
+    Sockets,
     /// The radio cannot be reached.
     #[error("radio.line: {}: {problem}; start `motemix-lab air` first, or correct the path", .line.display())]
     Radio {

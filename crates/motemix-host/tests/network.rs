@@ -190,6 +190,17 @@ fn a_node_that_the_document_does_not_describe_says_what_is_wrong() {
     assert!(error.starts_with("listen: 192.0.2.1:9: "), "{error}");
 }
 
+/// Each packet would leave by both.
+#[test]
+fn two_sockets_of_one_family_are_refused_as_two_such_addresses_are() {
+    let network = Network::new();
+    hours(&network);
+    let bind = |address: &str| UdpSocket::bind(address).unwrap();
+    let sockets = vec![bind("127.0.0.1:0"), bind("127.0.0.1:0")];
+    let error = run(&network.config(0), Setup { sockets, ..Setup::default() }, |_| {}).unwrap_err();
+    assert!(error.to_string().starts_with("LISTEN_FDS: two sockets of one family"), "{error}");
+}
+
 /// What every user of the machine may ask says nothing of single packets, nor of their kinds.
 #[test]
 fn metrics_over_tcp_do_not_tell_cover_from_messages() {

@@ -5,14 +5,15 @@
 //! few per cent of that to read it from the kernel. So all that has arrived is read at once, sorted
 //! by source, and the node takes one datagram of each source in turn. When there is no room, the
 //! source that has most waiting loses. This is stochastic fairness queueing (P. McKenney, INFOCOM
-//! 1990) with longest-queue drop.
+//! 1990) with longest-queue drop. The nodes of the network together, and strangers together, have
+//! half of the turns and half of the room each, and more only as long as the other half is not used.
 //!
 //! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to
 //! share somebody's class. Nodes of the network document are told by address and port, and have
 //! classes that strangers do not reach. Strangers are told by IPv4 address or IPv6 /64 prefix,
 //! because whoever has one of those has all its ports. A source address can be forged: then
-//! strangers share one another's fate, as they would in a single queue, and a known node loses only
-//! to who forges that very node.
+//! strangers share one another's fate, as they would in a single queue. Within their half, known
+//! nodes lose nothing to them, and a node only to who forges it or a node of its class.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -94,6 +95,8 @@ pub struct FairQueue {
     queues: Vec<VecDeque<Waiting>>,
     /// Classes that have something, in the order of their turns: known nodes', and strangers'.
     turns: [VecDeque<usize>; 2],
+    /// Datagrams of known nodes, and of strangers.
+    lens: [usize; 2],
     /// Which of the two is next.
     strangers_next: bool,
     dropped: u64,
@@ -116,6 +119,7 @@ impl FairQueue {
             free: (0..WAITING).collect(),
             queues: vec![VecDeque::new(); NODES + STRANGERS],
             turns: [VecDeque::with_capacity(NODES), VecDeque::with_capacity(STRANGERS)],
+            lens: [0; 2],
             strangers_next: false,
             dropped: 0,
         }
@@ -136,8 +140,8 @@ impl FairQueue {
         self.dropped
     }
 
-    /// Takes a datagram in. Without room, the newest one of the longest class goes: this one,
-    /// perhaps.
+    /// Takes a datagram in. Without room, the newest one of the longest class goes, of the side that
+    /// has more than its half: this one, perhaps.
     pub fn push(&mut self, source: Source, datagram: &[u8]) {
         let class = source.class();
         let Some(slot) = self.free.pop().or_else(|| self.make_room(class)) else { return };
@@ -146,21 +150,29 @@ impl FairQueue {
         if let (Some(place), Some(bytes)) = (self.bytes.get_mut(at..at + len), datagram.get(..len)) {
             place.copy_from_slice(bytes);
         }
-        let queue = &mut self.queues[class];
+        let (queue, side) = (&mut self.queues[class], side_of(class));
         if queue.is_empty() {
-            self.turns[usize::from(class >= NODES)].push_back(class);
+            self.turns[side].push_back(class);
         }
         queue.push_back(Waiting { slot, len, source });
+        self.lens[side] += 1;
     }
 
     fn make_room(&mut self, class: usize) -> Option<usize> {
         self.dropped += 1;
-        let longest = (0..self.queues.len()).max_by_key(|class| self.queues[*class].len())?;
+        let own = side_of(class);
+        // All places are taken: if this side has less than half of them, the other one has more.
+        let side = if self.lens[own] < WAITING / 2 { 1 - own } else { own };
+        let classes = if side == 0 { 0..NODES } else { NODES..self.queues.len() };
+        let longest = classes.max_by_key(|class| self.queues[*class].len())?;
         // The newcomer counts with its class: who has most already does not push others out.
-        if self.queues[longest].len() <= self.queues[class].len() + 1 {
+        if side == own && self.queues[longest].len() <= self.queues[class].len() + 1 {
             return None;
         }
-        self.queues[longest].pop_back().map(|waiting| waiting.slot)
+        // It has several: its class keeps its turn.
+        let slot = self.queues[longest].pop_back().map(|waiting| waiting.slot)?;
+        self.lens[side] -= 1;
+        Some(slot)
     }
 
     /// Hands the datagram whose turn it is to `take`; `None` if nothing waits. Known nodes and
@@ -175,10 +187,16 @@ impl FairQueue {
         if !queue.is_empty() {
             self.turns[side].push_back(class);
         }
+        self.lens[side] -= 1;
         self.free.push(waiting.slot);
         let at = waiting.slot * self.slot_len;
         self.bytes.get_mut(at..at + waiting.len).map(|bytes| take(waiting.source, bytes))
     }
+}
+
+/// Known nodes are one side, strangers the other.
+fn side_of(class: usize) -> usize {
+    usize::from(class >= NODES)
 }
 
 #[cfg(test)]
@@ -236,6 +254,28 @@ mod tests {
         queue.push(sources.of(Some(node)), b"good");
         let first_two = [(); 2].map(|()| queue.pop(|_, bytes| bytes.to_vec()).unwrap());
         assert!(first_two.contains(&b"good".to_vec()), "{first_two:?}");
+    }
+
+    /// More come at once than one of all classes would have of the room.
+    #[test]
+    fn a_burst_of_a_node_of_the_network_loses_nothing_to_strangers() {
+        let mut sources = Sources::default();
+        let node: SocketAddr = "10.0.0.1:4000".parse().unwrap();
+        sources.set_nodes([node].into_iter());
+        let mut queue = FairQueue::new(4);
+        let mut forged = 0..;
+        let mut flood = |queue: &mut FairQueue, count| {
+            for address in forged.by_ref().take(count) {
+                queue.push(sources.of(Some((u32::to_be_bytes(address), 9).into())), b"junk");
+            }
+        };
+        flood(&mut queue, 2000);
+        for _ in 0..60 {
+            queue.push(sources.of(Some(node)), b"good");
+            flood(&mut queue, 10);
+        }
+        let popped = std::iter::from_fn(|| queue.pop(|_, bytes| bytes == b"good"));
+        assert_eq!(popped.filter(|good| *good).count(), 60);
     }
 
     #[test]

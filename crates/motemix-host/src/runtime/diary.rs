@@ -42,6 +42,18 @@ impl Diary {
         self.noted.retain(|admitted| admitted.epoch >= epoch);
     }
 
+    /// Calls `each` with the digests of an epoch: those of its log, and those that the disk has
+    /// refused until now. A clock that was ahead may bring an epoch back while there are some.
+    pub(super) fn load<E: From<StoreError>>(
+        &mut self,
+        epoch: Epoch,
+        mut each: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.logs.load(epoch, &mut each)?;
+        let noted = self.noted.iter().filter(|admitted| admitted.epoch == epoch);
+        noted.map(|admitted| admitted.digest.to_bits()).try_for_each(each)
+    }
+
     fn write(&mut self) -> Result<(), StoreError> {
         // One epoch, or two at their boundary.
         while let Some(epoch) = self.noted.first().map(|admitted| admitted.epoch) {
@@ -72,5 +84,30 @@ impl Journal for Diary {
         }
         self.refused = self.write().err().map(|error| (error, Instant::now() + AGAIN));
         self.refused.as_ref().map_or(Ok(()), |_| Err(Refused))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motemix_node::Digest;
+
+    use super::*;
+
+    #[test]
+    fn an_epoch_comes_back_with_what_the_disk_has_and_what_it_has_not_taken_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut diary = Diary::new(ReplayLogs::open(folder.path()).unwrap());
+        let admitted = |epoch, bits| Admitted { epoch: Epoch(epoch), digest: Digest::from_bits(bits) };
+        diary.admit(admitted(7, 1));
+        diary.commit().unwrap();
+        diary.admit(admitted(7, 2));
+        diary.admit(admitted(8, 3));
+        let mut loaded = Vec::new();
+        let each = |bits| {
+            loaded.push(bits);
+            Ok::<(), StoreError>(())
+        };
+        diary.load(Epoch(7), each).unwrap();
+        assert_eq!(loaded, [1, 2]);
     }
 }

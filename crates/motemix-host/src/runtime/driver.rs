@@ -376,7 +376,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             node.admitted_of_tag(epoch, start).map_or(0, |admitted| admitted.digest.to_bits())
         });
         converted.map_err(RuntimeError::ReplayLog)?;
-        let restored = diary.logs.load(epoch, |bits| {
+        let restored = diary.load(epoch, |bits| {
             let admitted = Admitted { epoch, digest: Digest::from_bits(bits) };
             node.restore_admitted(admitted).map_err(|_| RuntimeError::ReplayLogTooLong(epoch))
         });

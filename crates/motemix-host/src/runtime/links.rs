@@ -49,9 +49,16 @@ impl Links {
             };
             config.listen.iter().map(bind).collect::<Result<_, _>>()?
         } else {
-            let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<_>>();
+            let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<Vec<_>>>();
             taken.map_err(|error| RuntimeError::System("an inherited socket", error))?
         };
+        // As `listen` is checked. A packet leaves by each socket of its family, and there is one for
+        // each that is waited at.
+        match taken.as_slice() {
+            [] | [_] => {}
+            [one, other] if !same_family(one.local_addr(), other.local_addr()) => {}
+            _ => return Err(RuntimeError::Sockets),
+        }
         let radio = config.radio.as_ref().map(connect).transpose()?;
         Ok(Self { sockets: taken, radio, sessions: None, clock: HostClock::start() })
     }
