@@ -13,6 +13,7 @@ mod advance;
 mod answers;
 mod cover;
 mod crew;
+mod detail;
 mod diary;
 mod driver;
 mod epochs;

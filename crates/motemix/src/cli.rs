@@ -11,6 +11,7 @@ mod net;
 mod node;
 mod object;
 mod shape;
+mod status;
 
 pub use authority::{
     Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe, AuthorityStatus,
@@ -39,6 +40,7 @@ pub use object::{
     ObjectPair, ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
 };
 pub use shape::{Profile, Size, Traffic};
+pub use status::Status;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -92,6 +94,7 @@ pub enum Command {
     Node(Node),
     Send(Send),
     Inbox(Inbox),
+    Status(Status),
     /// Makes and runs an authority: k of n of them sign the documents of a network.
     ///
     /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the

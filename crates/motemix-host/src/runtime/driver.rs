@@ -348,6 +348,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             window: self.node.window_fill(),
             inbox_percent: self.mailroom.percent().unwrap_or(0),
             loop_evidence: self.node.loop_evidence(),
+            queue: self.node.queue_fill(),
         });
     }
 

@@ -15,7 +15,7 @@ use super::snapshot::Shared;
 use super::watch::Watch;
 use super::{RuntimeError, answers, find_me};
 use crate::NodeConfig;
-use crate::control::{Call, NodeStatus, Request, Response};
+use crate::control::{Call, Request, Response};
 use crate::documents::{Documents, DocumentsProblem, Network};
 use crate::health::{Concern, Reason};
 use crate::keys::NodeKey;
@@ -112,9 +112,7 @@ impl Patience<'_> {
     fn answer(&self, Call { request, reply }: Call) -> bool {
         let stop = matches!(request, Request::Stop {});
         let response = match request {
-            Request::Status {} => {
-                Response::Status(NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
-            }
+            Request::Status {} => Response::Status(self.status()),
             Request::Inbox { last } => answers::inbox(self.mailroom, last),
             Request::Quiet {} => Response::Quiet {},
             Request::Stop {} => Response::Stopping {},

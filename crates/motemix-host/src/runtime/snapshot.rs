@@ -18,7 +18,7 @@ use motemix_node::{Counters, DropReason};
 use super::Started;
 use super::crew::CrewCounters;
 use crate::NodeConfig;
-use crate::control::NodeStatus;
+use crate::control::{NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
@@ -50,6 +50,8 @@ pub(super) struct Totals {
     pub(super) inbox_percent: u64,
     /// Per cent of the evidence that raises the alarm for loops.
     pub(super) loop_evidence: u32,
+    /// Packets that wait until they may leave, and how many can.
+    pub(super) queue: (usize, usize),
 }
 
 /// What the driver itself counts.
@@ -83,6 +85,9 @@ pub(super) struct Shared {
     coarse: Rc<Cell<Published>>,
     /// Why no documents come, if they should come by themselves.
     silence: Rc<RefCell<Option<String>>>,
+    /// What became of the last word to each authority: the first epoch of which it has no key, and
+    /// why it did not take more.
+    told: Rc<RefCell<BTreeMap<String, ToldAuthority>>>,
     started: Instant,
 }
 
@@ -109,6 +114,7 @@ impl Shared {
             health: Rc::default(),
             coarse: Rc::default(),
             silence: Rc::default(),
+            told: Rc::default(),
             started: Instant::now(),
         }
     }
@@ -125,6 +131,25 @@ impl Shared {
     /// Why no documents come.
     pub(super) fn silence(&self) -> Option<String> {
         self.silence.borrow().clone()
+    }
+
+    /// An authority has this node's keys of all epochs before `until`.
+    pub(super) fn told(&self, at: &str, until: Epoch) {
+        let told = ToldAuthority { at: at.to_owned(), keys_until: Some(until.0.into()), problem: None };
+        self.told.borrow_mut().insert(at.to_owned(), told);
+    }
+
+    /// An authority was told nothing, for this reason.
+    pub(super) fn told_nothing(&self, at: &str, problem: &str) {
+        let mut told = self.told.borrow_mut();
+        let known = told.entry(at.to_owned()).or_default();
+        at.clone_into(&mut known.at);
+        known.problem = Some(problem.to_owned());
+    }
+
+    /// The authorities, by their places.
+    pub(super) fn authorities(&self) -> Vec<ToldAuthority> {
+        self.told.borrow().values().cloned().collect()
     }
 
     pub(super) fn set_health(&self, health: Health) {
@@ -225,6 +250,9 @@ impl Shared {
         metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
+        let (packets, most) = totals.queue;
+        metrics.gauge("motemix_queue", "Packets that wait until they may leave", gauge(packets as u64));
+        metrics.gauge("motemix_queue_most", "How many packets the queue holds", gauge(most as u64));
         let help = "Threads that process packets; others start when there is work for them";
         metrics.gauge("motemix_threads", help, gauge(totals.host.crew.threads));
         let help = "Tags that the replay filter takes";
