@@ -349,6 +349,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             inbox_percent: self.mailroom.percent().unwrap_or(0),
             loop_evidence: self.node.loop_evidence(),
             queue: self.node.queue_fill(),
+            in_force: self.in_force,
         });
     }
 

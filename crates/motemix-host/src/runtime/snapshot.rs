@@ -52,6 +52,8 @@ pub(super) struct Totals {
     pub(super) loop_evidence: u32,
     /// Packets that wait until they may leave, and how many can.
     pub(super) queue: (usize, usize),
+    /// Whether a network document is in force.
+    pub(super) in_force: bool,
 }
 
 /// What the driver itself counts.
@@ -321,6 +323,16 @@ impl Told for Shared {
     fn health(&self) -> Health {
         self.health.borrow().clone()
     }
+
+    fn unready(&self) -> Option<String> {
+        if self.totals.get().in_force {
+            return None;
+        }
+        let health = self.health.borrow();
+        let of_documents = health.reasons.iter().find(|reason| reason.concern == Concern::Documents);
+        // Between its start and its first look at the folder nothing is known.
+        Some(of_documents.map_or_else(|| "the node starts".to_owned(), |reason| reason.words.clone()))
+    }
 }
 
 /// How often the coarse figures change.
@@ -356,6 +368,10 @@ impl Told for Coarse {
 
     fn health(&self) -> Health {
         self.0.health()
+    }
+
+    fn unready(&self) -> Option<String> {
+        self.0.unready()
     }
 }
 
