@@ -1,4 +1,4 @@
-//! How a node is, told to those who run it.
+//! How a node is, and how all nodes of a network are, told to those who run them.
 
 #[path = "operators/namespaces.rs"]
 mod namespaces;
@@ -8,6 +8,8 @@ mod world;
 
 use program::{Network, Running, motemix, wait_until};
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use world::{AUTHORITIES, World};
 
 /// What a node says of itself, for programs.
@@ -101,4 +103,113 @@ fn a_node_tells_which_authorities_have_its_keys() {
     let table = motemix(["status", "--config", &config]).succeeds();
     assert!(table.contains("the node waits for one") && table.contains("epochs from now on"), "{table}");
     assert!(table.contains("\nfailing: documents: no network document is in force"), "{table}");
+}
+
+/// What the program says of a network that is asked for at these places.
+fn of_network(places: &[&str], more: &[&str]) -> Value {
+    let words = ["status", "--json", "--network"].into_iter().chain(places.iter().copied());
+    serde_json::from_str(&motemix(words.chain(more.iter().copied())).succeeds()).expect("JSON")
+}
+
+/// The row of a node.
+fn node<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let nodes = report["nodes"].as_array().expect("a list");
+    nodes.iter().find(|node| node["name"] == name).unwrap_or_else(|| panic!("{name} is not in {report}"))
+}
+
+#[test]
+fn an_operator_sees_all_nodes_of_a_network() {
+    const NODES: [&str; 5] = ["mix-1", "mix-2", "mix-3", "receiver", "mote"];
+    let mut world = World::on_loopback();
+    let (north, south) = (world.at("north"), world.at("south"));
+    assert!(get(&north, "/readyz").starts_with("HTTP/1.1 503 "));
+    motemix(["status", "--network", &north]).fails(1, &[&north, "no document of this time"]);
+    for name in NODES {
+        let is_mix = name.starts_with("mix");
+        world.init(name, name, is_mix);
+        world.admit(name, name, is_mix.then_some(0), &AUTHORITIES);
+    }
+    // One keeps its documents to itself.
+    let config = world.path("mote").join("node.toml");
+    program::edit(&config, "serve = true", "serve = false");
+    for name in NODES {
+        world.run(name);
+    }
+    wait_until("all have documents", || {
+        NODES.into_iter().all(|name| status(&world.config(name))["detail"]["document"].is_object())
+    });
+    assert!(get(&north, "/readyz").ends_with("\r\n\r\nready\n"));
+
+    let report = of_network(&[&north, &south], &[]);
+    assert_eq!((&report["network"], &report["unproven"]), (&"orchard".into(), &true.into()));
+    for place in report["places"].as_array().expect("a list") {
+        assert_eq!((&place["up"], &place["clock_ahead_s"]), (&true.into(), &0.into()), "{place}");
+    }
+    for name in &NODES[..4] {
+        let node = node(&report, name);
+        assert_eq!((&node["up"], &node["clock_ahead_s"]), (&true.into(), &0.into()), "{node}");
+        assert!(node["latest"].as_u64() >= report["epoch"].as_u64(), "{node}");
+        assert_eq!(node["addresses"][0], world.at(name));
+    }
+    assert_eq!(
+        (&node(&report, "mix-1")["role"], &node(&report, "mix-1")["layer"]),
+        (&"mix".into(), &0.into())
+    );
+    assert_eq!(node(&report, "receiver")["role"], "endpoint");
+    assert_eq!(
+        (&node(&report, "mote")["up"], &node(&report, "mote")["latest"]),
+        (&false.into(), &Value::Null)
+    );
+
+    // A node gives out documents as well; whose signatures count says its own configuration.
+    let at = world.at("receiver");
+    motemix(["status", "--network", &at]).fails(1, &[&at, "no authority", "--authority"]);
+    let config = world.config("mix-1");
+    let report = of_network(&[&at], &["--config", &config]);
+    assert_eq!((&report["from"], &report["unproven"]), (&at.as_str().into(), &false.into()));
+    let stranger = "5866666666666666666666666666666666666666666666666666666666666666";
+    motemix(["status", "--network", &at, "--authority", stranger])
+        .fails(1, &[&at, "no document of this time"]);
+    let key = world.public("north");
+    assert_eq!(of_network(&[&at], &["--authority", &key])["unproven"], false);
+
+    // One is gone, and in place of another is one with a wrong clock.
+    world.kill("mix-2");
+    let port = world.at("mix-3");
+    world.kill("mix-3");
+    late(&port);
+    let table = motemix(["status", "--network", &north]).succeeds();
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.split_whitespace().nth(1) == Some(name));
+        line.unwrap_or_else(|| panic!("no row of {name} in {table}")).to_owned()
+    };
+    assert!(row("mix-1").contains(" up ") && row("mix-1").ends_with("agrees"), "{table}");
+    assert!(row("mix-2").contains("no answer"), "{table}");
+    assert!(row("mix-3").contains(" up ") && row("mix-3").ends_with("s behind"), "{table}");
+    assert!(table.contains("\nmix-2: no answer: "), "{table}");
+    assert!(table.contains("\nmix-3: has no document of epoch "), "{table}");
+    assert!(table.contains("\nmix-3: its clock is ") && table.contains("behind this machine's"), "{table}");
+    assert!(table.contains("--authority or --config check it"), "{table}");
+}
+
+/// An answer over HTTP.
+fn get(at: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(at).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// Somebody who has one old document and a clock of 1994. It goes with the test's process.
+fn late(at: &str) {
+    let listener = TcpListener::bind(at).expect("the port of a node that is gone");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.read(&mut [0; 4096]);
+            let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\ndate: {date}\r\ncontent-length: 2\r\n\r\n7\n");
+        }
+    });
 }

@@ -1,5 +1,6 @@
-//! `motemix status`: how a node is.
+//! `motemix status`: how a node is, or how all nodes of a network are.
 
+mod network;
 mod node;
 
 use super::load_config;
@@ -7,5 +8,9 @@ use crate::cli::Status;
 use crate::failure::Failure;
 
 pub fn status(args: &Status) -> Result<(), Failure> {
-    node::show(&load_config(&args.config)?, args.json)
+    let config = args.config.as_ref().map(|path| load_config(path)).transpose()?;
+    match config {
+        Some(config) if args.network.is_empty() => node::show(&config, args.json),
+        config => network::show(args, config.as_ref()),
+    }
 }
