@@ -42,6 +42,7 @@ pub use object::{
 pub use shape::{Profile, Size, Traffic};
 pub use status::Status;
 
+use crate::program::LogFormat;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -60,6 +61,16 @@ pub struct Cli {
         value_name = "FILTER"
     )]
     pub log: String,
+    /// What lines on stderr look like: `json` is an object in each, for programs that collect logs.
+    #[arg(
+        long,
+        global = true,
+        display_order = 901,
+        env = "MOTEMIX_LOG_FORMAT",
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
+    pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -14,6 +14,7 @@ use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, Authori
 use crate::commands::node::end_with_parent;
 use crate::failure::Failure;
 use crate::network::{hops, make_whole};
+use crate::program;
 use crate::report;
 use anyhow::Context as _;
 use motemix_authority::config::Peer;
@@ -97,7 +98,7 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
     if args.with_parent {
         end_with_parent()?;
     }
-    let started = |address| eprintln!("motemix: the authority serves at {address}");
+    let started = |address| program::say("motemix", "INFO", &format!("the authority serves at {address}"));
     motemix_authority::run(&args.dir, started, stopped()).map_err(|error| match error {
         ServiceError::Config(_) | ServiceError::Key(_) | ServiceError::NotMe(_) => Failure::broken(error),
         _ => Failure::failed(error),
