@@ -28,6 +28,10 @@ fn units_are_sound_and_leave_little_to_a_node() {
     for unit in ["motemix-node@.service", "motemix-authority@.service"] {
         let text = fs::read_to_string(packaging().join("systemd").join(unit)).expect("a unit");
         assert!(text.contains("ExecStart=/usr/bin/motemix "), "{unit}");
+        // What is started again when it is stuck says that it is not; `supervised.rs` hears it.
+        for line in ["Type=notify", "WatchdogSec=120", "Restart=on-failure"] {
+            assert!(text.lines().any(|found| found == line), "{unit} has no {line}");
+        }
         // It need not be installed here.
         let text = text.replace("/usr/bin/motemix", env!("CARGO_BIN_EXE_motemix"));
         let copy = folder.path().join(unit.replace('@', "@one"));

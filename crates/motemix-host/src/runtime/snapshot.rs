@@ -219,6 +219,14 @@ impl Shared {
         status
     }
 
+    /// In a few words that stay the same while nothing changes.
+    pub(super) fn in_short(&self, epoch: Epoch) -> String {
+        let health = self.health.borrow();
+        let concerns: Vec<_> = health.reasons.iter().map(|reason| reason.concern.name()).collect();
+        let about = if concerns.is_empty() { String::new() } else { format!(": {}", concerns.join(", ")) };
+        format!("epoch {epoch}, {}{about}", health.state.name())
+    }
+
     /// What may be told to every user of the machine.
     pub(super) fn coarse(&self) -> Coarse {
         Coarse(self.clone())
