@@ -356,6 +356,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             loop_evidence: self.node.loop_evidence(),
             queue: self.node.queue_fill(),
             in_force: self.in_force,
+            covered_until: self.covered_until().0,
         });
     }
 

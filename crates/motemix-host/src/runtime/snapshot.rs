@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,9 @@ use motemix_node::{Counters, DropReason};
 
 use super::Started;
 use super::crew::CrewCounters;
+use super::detail::disk_room;
 use crate::NodeConfig;
-use crate::control::{NodeStatus, ToldAuthority};
+use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
@@ -54,6 +56,8 @@ pub(super) struct Totals {
     pub(super) queue: (usize, usize),
     /// Whether a network document is in force.
     pub(super) in_force: bool,
+    /// Until when documents follow each other without a gap, in seconds since 1970.
+    pub(super) covered_until: u64,
 }
 
 /// What the driver itself counts.
@@ -80,6 +84,9 @@ pub(super) struct HostCounters {
 pub(super) struct Shared {
     totals: Rc<Cell<Totals>>,
     fixed: Rc<NodeStatus>,
+    state: Rc<Path>,
+    /// Packets of an epoch, at most.
+    replay_tags: u32,
     round_trips: Rc<RefCell<Histogram<u64>>>,
     /// From taking a message until its acknowledgement.
     elapsed: Rc<RefCell<Histogram<u64>>>,
@@ -111,6 +118,8 @@ impl Shared {
         Self {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
+            state: config.state.as_path().into(),
+            replay_tags: config.limits.replay_tags,
             round_trips: times(),
             elapsed: times(),
             health: Rc::default(),
@@ -257,7 +266,6 @@ impl Shared {
         ] {
             metrics.gauge(name, help, gauge(times.borrow().value_at_percentile(share)));
         }
-        metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
         let (packets, most) = totals.queue;
@@ -277,12 +285,24 @@ impl Shared {
         metrics.gauge("motemix_window_messages_most", help, gauge(most as u64));
         let help = "Per cent of the evidence at which the alarm for loops begins";
         metrics.gauge("motemix_loop_evidence_percent", help, totals.loop_evidence.into());
+        if let Some(DiskRoom { free, needed }) = disk_room(&self.state, self.replay_tags) {
+            metrics.gauge("motemix_disk_free_bytes", "What the node may still write", gauge(free));
+            let help = "What the replay log of an epoch may need, and some to spare";
+            metrics.gauge("motemix_disk_needed_bytes", help, gauge(needed));
+        }
         let help = "Per cent of the inbox's quota";
         metrics.gauge("motemix_inbox_percent", help, gauge(totals.inbox_percent));
         self.fill_health(metrics);
     }
 
+    /// What everybody may know, and is needed of each node.
     fn fill_health(&self, metrics: &mut Metrics) {
+        let totals = self.totals.get();
+        metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
+        if totals.covered_until > 0 {
+            let help = "Until when network documents follow each other, in seconds since 1970";
+            metrics.gauge("motemix_documents_until_seconds", help, gauge(totals.covered_until));
+        }
         let health = self.health.borrow();
         let help = "How the node is: 0 ok, 1 warning, 2 failing";
         metrics.gauge("motemix_health", help, health.state as i64);
@@ -370,7 +390,6 @@ impl Told for Coarse {
         let help = "How full the replay filter is, in tens of per cent, of a minute ago";
         let percent = i64::try_from(published.replay_percent).unwrap_or(100);
         metrics.gauge("motemix_replay_percent_about", help, percent);
-        metrics.gauge("motemix_epoch", "The current epoch", self.0.totals.get().epoch.into());
         self.0.fill_health(metrics);
     }
 
