@@ -9,6 +9,7 @@
 //! | `GET /rounds/EPOCH/ATTEMPT` | all that was said in a round, for the other authorities |
 //! | `GET /status` | how things are, as JSON |
 //! | `GET /healthz` | 200 `ok`, or 503 and why |
+//! | `GET /readyz` | 200 `ready` if there is a document of this epoch, or 503 |
 
 mod round;
 mod site;

@@ -11,6 +11,7 @@
 //! ```
 
 mod client;
+mod detail;
 mod protocol;
 mod server;
 
@@ -18,6 +19,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use client::ControlClient;
+pub use detail::{
+    ClockDetail, DiskRoom, DocumentDetail, LoopsDetail, NodeDetail, QueueFill, ReplayFill, ToldAuthority,
+};
 pub use protocol::{InboxEntry, NodeStatus, Request, Response};
 pub use server::{Call, ControlServer, bind_private};
 

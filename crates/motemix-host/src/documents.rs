@@ -68,6 +68,10 @@ pub struct Later {
     pub next: Option<(Epoch, UnixTime)>,
     /// Until when there are documents, if there is a later one.
     pub signed_until: Option<UnixTime>,
+    /// How many documents follow that of the epoch without a gap.
+    pub following: u32,
+    /// Until when these last, if there is one.
+    pub covered_until: Option<UnixTime>,
 }
 
 /// A network document that has been admitted, in memory of its own.
@@ -241,6 +245,8 @@ impl Documents {
         now: UnixTime,
     ) -> Result<Later, DocumentsError> {
         let mut later = Later::default();
+        // If its own document is gone, whichever is there follows.
+        let mut until = self.times(epoch).map(|times| times.valid_until);
         for epoch in self.epochs()?.into_iter().filter(|other| *other > epoch && Some(*other) != refused) {
             let Some(times) = self.times(epoch) else { continue };
             if now < times.valid_after {
@@ -252,6 +258,10 @@ impl Documents {
                 later.in_force = Some(epoch);
             }
             later.signed_until = later.signed_until.max(Some(times.valid_until));
+            if until.is_none_or(|until| times.valid_after <= until) {
+                until = until.max(Some(times.valid_until));
+                (later.following, later.covered_until) = (later.following + 1, until);
+            }
         }
         Ok(later)
     }

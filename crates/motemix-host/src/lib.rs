@@ -35,6 +35,7 @@ pub mod rng;
 pub mod runtime;
 pub mod signature;
 pub mod store;
+pub mod supervisor;
 pub mod web;
 
 pub use config::{ConfigError, NodeConfig};

@@ -3,7 +3,9 @@
 //! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of
 //! packets has neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET
 //! /healthz` answers 200 `ok`, 200 with a line for each warning, or 503 with the reasons why the
-//! node fails.
+//! node fails. `GET /readyz` answers 200 `ready` while a network document is in force, and 503 with
+//! the reason otherwise: a node that is ready may be unwell, and one that waits for a document is
+//! not ready.
 //!
 //! All details are on a Unix-domain socket that only the node's user may use. What is served over
 //! TCP is open to every user of the machine, so it must not tell cover from messages;
@@ -141,6 +143,8 @@ pub trait Told {
     fn metrics(&self, metrics: &mut Metrics);
     /// How the node is.
     fn health(&self) -> Health;
+    /// Why the node does not do its work yet, or no more; `None` if it does.
+    fn unready(&self) -> Option<String>;
 }
 
 /// The HTTP endpoint.
@@ -248,6 +252,10 @@ fn answer(request: &Request<Incoming>, told: &impl Told) -> Response<Full<Bytes>
             let failing = health.state == State::Failing;
             plain(if failing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }, health.text())
         }
+        "/readyz" => match told.unready() {
+            None => plain(StatusCode::OK, "ready\n"),
+            Some(why) => plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        },
         "/metrics" => {
             let mut metrics = Metrics::default();
             told.metrics(&mut metrics);
@@ -260,7 +268,7 @@ fn answer(request: &Request<Incoming>, told: &impl Told) -> Response<Full<Bytes>
                 Err(fmt::Error) => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode\n"),
             }
         }
-        _ => plain(StatusCode::NOT_FOUND, "see /metrics and /healthz\n"),
+        _ => plain(StatusCode::NOT_FOUND, "see /metrics, /healthz and /readyz\n"),
     }
 }
 

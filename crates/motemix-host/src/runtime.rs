@@ -13,6 +13,7 @@ mod advance;
 mod answers;
 mod cover;
 mod crew;
+mod detail;
 mod diary;
 mod driver;
 mod epochs;
@@ -50,6 +51,7 @@ use crate::documents::{Documents, DocumentsError, Network};
 use crate::keys::{KeyError, NodeKey};
 use crate::metrics::MetricsServer;
 use crate::store::{Message, ReplayLogs, StoreError};
+use crate::supervisor::Supervisor;
 use crate::{NodeConfig, store};
 use advance::Time;
 use driver::Driver;
@@ -110,6 +112,8 @@ pub struct Setup {
     pub trouble: Option<Trouble>,
     /// The wall clock; the machine's, if there is none.
     pub wall: Option<WallClock>,
+    /// Who started the program and wants to be told how it is.
+    pub supervisor: Supervisor,
 }
 
 /// Runs the node on this thread until it is asked to stop, over the control socket or by SIGINT or
@@ -189,7 +193,10 @@ async fn start(
     tokio::task::spawn_local(control.serve(calls));
 
     started(&opened);
+    let supervisor = setup.supervisor;
+    supervisor.ready("started");
     let mut patience = Patience {
+        supervisor: &supervisor,
         config,
         documents: &documents,
         key: &key,
@@ -197,7 +204,10 @@ async fn start(
         mailroom: &mailroom,
         shared: &shared,
     };
-    let Some((network, me)) = patience.wait(found, &mut inbound).await else { return Ok(()) };
+    let Some((network, me)) = patience.wait(found, &mut inbound).await else {
+        supervisor.stopping();
+        return Ok(());
+    };
     tracing::info!(epoch = %network.epoch, curve = HostCurve::backend(), "the node runs");
     let parts = Parts {
         config,
@@ -214,6 +224,7 @@ async fn start(
         source: setup.source,
         heard: setup.heard,
         trouble: setup.trouble,
+        supervisor,
     };
     match parts.network.profile {
         ProfileName::Mote => Driver::<Mote<HostCurve>>::drive(parts).await,
@@ -239,6 +250,7 @@ struct Parts<'c> {
     source: Option<Source>,
     heard: Option<Heard>,
     trouble: Option<Trouble>,
+    supervisor: Supervisor,
 }
 
 /// Asks the node to stop when the system does. That a terminal was closed is no reason to.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{CONTENT_TYPE, DATE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time;
 
+use crate::clock::unix_time;
 use crate::places::{Places, idle_now};
 
 /// Connections served at a time; a further one takes the place of the oldest.
@@ -210,11 +211,47 @@ pub enum WebError {
 /// # Errors
 /// See [`WebError`]. That nothing is there is no error.
 pub async fn get(at: &str, path: &str, most: usize, within: Duration) -> Result<Option<Vec<u8>>, WebError> {
-    let (status, body) = ask(at, Method::GET, path, Vec::new(), most, within).await?;
+    let Answered { status, body, .. } = ask(at, Method::GET, path, Vec::new(), most, within).await?;
+    found(at, status, body)
+}
+
+fn found(at: &str, status: u16, body: Vec<u8>) -> Result<Option<Vec<u8>>, WebError> {
     match status {
         200 => Ok(Some(body)),
         404 => Ok(None),
         status => Err(WebError::Refused { at: at.to_owned(), status, said: line(&body) }),
+    }
+}
+
+/// What somebody said, and what time it was by the clock there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dated {
+    /// As [`get`] has it.
+    pub body: Option<Vec<u8>>,
+    /// How far the clock there is ahead of ours, in seconds, as far as whole seconds tell: HTTP has
+    /// no others. `None` if it does not say the time.
+    pub ahead_s: Option<i64>,
+}
+
+/// As [`get`], with what the answer's header `Date` says of the clock there.
+///
+/// # Errors
+/// See [`WebError`].
+pub async fn get_dated(at: &str, path: &str, most: usize, within: Duration) -> Result<Dated, WebError> {
+    let asked = unix_time();
+    let Answered { status, body, date } = ask(at, Method::GET, path, Vec::new(), most, within).await?;
+    let ahead_s = date.map(|date| ahead(date, asked, unix_time()));
+    let body = found(at, status, body)?;
+    Ok(Dated { body, ahead_s })
+}
+
+/// How far a clock is ahead that showed this second at some moment between two of ours.
+fn ahead(second: u64, from: Duration, until: Duration) -> i64 {
+    let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
+    if second > until.as_secs() {
+        signed(second - until.as_secs())
+    } else {
+        -signed(from.as_secs().saturating_sub(second))
     }
 }
 
@@ -223,8 +260,8 @@ pub async fn get(at: &str, path: &str, most: usize, within: Duration) -> Result<
 /// # Errors
 /// See [`WebError`].
 pub async fn post(at: &str, path: &str, body: Vec<u8>, within: Duration) -> Result<String, WebError> {
-    let (status, said) = ask(at, Method::POST, path, body, 4096, within).await?;
-    let said = line(&said);
+    let Answered { status, body, .. } = ask(at, Method::POST, path, body, 4096, within).await?;
+    let said = line(&body);
     if (200..300).contains(&status) {
         return Ok(said);
     }
@@ -241,6 +278,14 @@ fn line(body: &[u8]) -> String {
     text.lines().next().unwrap_or_default().chars().filter(|one| !one.is_control()).take(200).collect()
 }
 
+/// An answer as it came.
+struct Answered {
+    status: u16,
+    body: Vec<u8>,
+    /// In seconds since 1970.
+    date: Option<u64>,
+}
+
 async fn ask(
     at: &str,
     method: Method,
@@ -248,7 +293,7 @@ async fn ask(
     body: Vec<u8>,
     most: usize,
     within: Duration,
-) -> Result<(u16, Vec<u8>), WebError> {
+) -> Result<Answered, WebError> {
     let asked = exchange(at, method, path, body, most);
     match time::timeout(within, asked).await {
         Ok(answer) => answer,
@@ -262,7 +307,7 @@ async fn exchange(
     path: &str,
     body: Vec<u8>,
     most: usize,
-) -> Result<(u16, Vec<u8>), WebError> {
+) -> Result<Answered, WebError> {
     let unreachable = |problem| WebError::Unreachable { at: at.to_owned(), problem };
     let stream = connect(at).await.map_err(unreachable)?;
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
@@ -276,9 +321,10 @@ async fn exchange(
     let answered = async {
         let response = sender.send_request(request).await.map_err(|error| nonsense(at, error.to_string()))?;
         let status = response.status().as_u16();
+        let date = response.headers().get(DATE).and_then(|date| seconds(date.to_str().ok()?));
         let body = Limited::new(response.into_body(), most).collect().await;
         let body = body.map_err(|error| nonsense(at, error.to_string()))?;
-        Ok((status, body.to_bytes().to_vec()))
+        Ok(Answered { status, body: body.to_bytes().to_vec(), date })
     };
     tokio::pin!(answered);
     tokio::pin!(connection);
@@ -289,6 +335,12 @@ async fn exchange(
             _ = &mut connection, if open => open = false,
         }
     }
+}
+
+/// A date of HTTP (RFC 9110, 5.6.7), in the form that all have to write.
+fn seconds(date: &str) -> Option<u64> {
+    let time = jiff::fmt::rfc2822::parse(date).ok()?;
+    u64::try_from(time.timestamp().as_second()).ok()
 }
 
 /// The first of its addresses at which somebody is.
@@ -302,4 +354,27 @@ async fn connect(at: &str) -> io::Result<TcpStream> {
         }
     }
     Err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_ahead_only_if_no_moment_between_explains_it() {
+        let at = Duration::from_millis;
+        assert_eq!(ahead(100, at(100_200), at(100_400)), 0);
+        assert_eq!(ahead(100, at(99_900), at(101_400)), 0, "the answer took long");
+        assert_eq!(ahead(99, at(99_900), at(100_100)), 0);
+        assert_eq!(ahead(130, at(100_200), at(100_400)), 30);
+        assert_eq!(ahead(70, at(100_200), at(100_400)), -30);
+    }
+
+    #[test]
+    fn dates_of_http_are_read() {
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        for none in ["", "now", "Sun, 06 Nov 1994", "Sun, 06 Nov 1894 08:49:37 GMT"] {
+            assert_eq!(seconds(none), None, "{none}");
+        }
+    }
 }

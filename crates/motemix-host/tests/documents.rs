@@ -168,16 +168,25 @@ fn what_comes_next_is_known_before_it_begins_and_when_a_file_changes() {
     let mut documents = place.open();
     let later = documents.later(Epoch(5), None, at(5 * EPOCH)).unwrap();
     let until = Some(at(9 * EPOCH));
-    assert_eq!(later, Later { in_force: None, next: Some((Epoch(6), at(600))), signed_until: until });
+    let upcoming = Later { next: Some((Epoch(6), at(600))), signed_until: until, ..Later::default() };
+    assert_eq!(later, Later { following: 3, covered_until: until, ..upcoming });
     // The authority lets an epoch begin early.
     place.publish_as(6, document_from("field", 6, 550, &place.authority));
     let later = documents.later(Epoch(5), None, at(550)).unwrap();
     assert_eq!(
         later,
-        Later { in_force: Some(Epoch(6)), next: Some((Epoch(7), at(700))), signed_until: until }
+        Later {
+            in_force: Some(Epoch(6)),
+            next: Some((Epoch(7), at(700))),
+            // Its time is that of the epoch before, so that its own has none.
+            following: 1,
+            covered_until: Some(at(600)),
+            ..upcoming
+        }
     );
     let later = documents.later(Epoch(5), Some(Epoch(6)), at(550)).unwrap();
     assert_eq!(later.in_force, None, "it was refused");
+    assert_eq!((later.following, later.signed_until), (0, until), "a gap comes first");
 }
 
 #[test]

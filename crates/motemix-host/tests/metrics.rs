@@ -41,6 +41,11 @@ impl Told for Node {
     fn health(&self) -> Health {
         self.health.borrow().clone()
     }
+
+    /// It is ready while it has forwarded something.
+    fn unready(&self) -> Option<String> {
+        (self.forwarded.get() == 0).then(|| "nothing was forwarded".to_owned())
+    }
 }
 
 #[tokio::test]
@@ -81,6 +86,13 @@ async fn a_scrape_reads_the_counters_of_the_moment() {
             let failing = get(address, "/healthz").await;
             assert!(failing.starts_with("HTTP/1.1 503 "), "{failing}");
             assert!(failing.ends_with("\r\n\r\nfailing: disk: full\n"), "{failing}");
+            // What fails may be ready all the same, and the other way round.
+            let ready = get(address, "/readyz").await;
+            assert!(ready.starts_with("HTTP/1.1 200 OK") && ready.ends_with("\r\n\r\nready\n"), "{ready}");
+            forwarded.set(0);
+            let unready = get(address, "/readyz").await;
+            assert!(unready.starts_with("HTTP/1.1 503 "), "{unready}");
+            assert!(unready.ends_with("\r\n\r\nnothing was forwarded\n"), "{unready}");
             assert!(get(address, "/keys").await.starts_with("HTTP/1.1 404"));
             let post = ask(address, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").await;
             assert!(post.starts_with("HTTP/1.1 405"), "{post}");

@@ -166,6 +166,11 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
         self.window.fill()
     }
 
+    /// Packets that wait until they may leave, and how many the queue holds.
+    pub const fn queue_fill(&self) -> (usize, usize) {
+        self.queue.occupied()
+    }
+
     /// Messages that were accepted by [`send`](Self::send) and whose end was not polled yet.
     pub const fn in_flight(&self) -> usize {
         self.messages.in_flight()

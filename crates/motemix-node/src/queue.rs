@@ -153,6 +153,11 @@ impl<'s, P: Profile> Queue<'s, P> {
         }
     }
 
+    /// Packets that wait for their time, and how many can.
+    pub(crate) const fn occupied(&self) -> (usize, usize) {
+        (self.waiting + self.waiting_for_tick, self.slots.len())
+    }
+
     pub(crate) const fn has_room(&self) -> bool {
         self.free != NONE
     }

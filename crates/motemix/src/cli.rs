@@ -11,6 +11,7 @@ mod net;
 mod node;
 mod object;
 mod shape;
+mod status;
 
 pub use authority::{
     Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe, AuthorityStatus,
@@ -39,7 +40,9 @@ pub use object::{
     ObjectPair, ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
 };
 pub use shape::{Profile, Size, Traffic};
+pub use status::Status;
 
+use crate::program::LogFormat;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -58,6 +61,16 @@ pub struct Cli {
         value_name = "FILTER"
     )]
     pub log: String,
+    /// What lines on stderr look like: `json` is an object in each, for programs that collect logs.
+    #[arg(
+        long,
+        global = true,
+        display_order = 901,
+        env = "MOTEMIX_LOG_FORMAT",
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
+    pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -92,6 +105,7 @@ pub enum Command {
     Node(Node),
     Send(Send),
     Inbox(Inbox),
+    Status(Status),
     /// Makes and runs an authority: k of n of them sign the documents of a network.
     ///
     /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the

@@ -7,5 +7,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    program::run("motemix", &cli.log, || motemix::run(cli.command))
+    program::run_in_format("motemix", &cli.log, cli.log_format, || motemix::run(cli.command))
 }

@@ -1,6 +1,7 @@
 //! What a program of motemix does with its process: logs, signals, the manual, and its end.
 
 use crate::failure::Failure;
+use crate::report::printable_json;
 use anyhow::Context;
 use std::fs;
 use std::io::IsTerminal;
@@ -8,23 +9,58 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+/// What lines on stderr look like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON object in each line: `timestamp`, `level`, `target`, `message` and further fields.
+    Json,
+}
+
+/// What was asked for when the program started.
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
 /// Sets logs up, does the work, and says on stderr why it failed.
 pub fn run(name: &str, log: &str, work: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
-    match log_to_stderr(log).and_then(|()| work()) {
+    run_in_format(name, log, LogFormat::Text, work)
+}
+
+/// The same with lines of another form.
+pub fn run_in_format(
+    name: &str,
+    log: &str,
+    format: LogFormat,
+    work: impl FnOnce() -> Result<(), Failure>,
+) -> ExitCode {
+    FORMAT.get_or_init(|| format);
+    match log_to_stderr(log, format).and_then(|()| work()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{name}: {failure}");
+            say(name, "ERROR", &failure.to_string());
             failure.exit_code()
         }
     }
 }
 
-fn log_to_stderr(filter: &str) -> Result<(), Failure> {
+/// A line on stderr that no filter holds back, in the form of all others.
+pub fn say(name: &str, level: &str, words: &str) {
+    if FORMAT.get() != Some(&LogFormat::Json) {
+        return eprintln!("{name}: {words}");
+    }
+    let time = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
+    let line = serde_json::json!({ "timestamp": time, "level": level, "message": words, "target": name });
+    eprintln!("{}", printable_json(&line.to_string()));
+}
+
+fn log_to_stderr(filter: &str, format: LogFormat) -> Result<(), Failure> {
     let filter = log_filter(filter)?;
     // A line that a full disk refuses is lost. To say that on stderr would fail as well, and end
     // the program.
@@ -32,9 +68,13 @@ fn log_to_stderr(filter: &str) -> Result<(), Failure> {
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(for_people)
+        .with_ansi(for_people && format == LogFormat::Text)
         .log_internal_errors(false);
-    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    let log = tracing_subscriber::registry();
+    match format {
+        LogFormat::Text => log.with(lines.with_filter(filter)).init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true).with_filter(filter)).init(),
+    }
     Ok(())
 }
 

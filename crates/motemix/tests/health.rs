@@ -40,9 +40,18 @@ fn is(running: &Running, node: &str, about: &str, state: &str) -> bool {
 
 /// `/healthz` of a node, over the socket of its user.
 fn healthz(running: &Running, node: &str) -> String {
+    get(running, node, "/healthz")
+}
+
+/// Whether a node does its work, over the same socket.
+fn readyz(running: &Running, node: &str) -> String {
+    get(running, node, "/readyz")
+}
+
+fn get(running: &Running, node: &str, path: &str) -> String {
     let socket = running.0.path(&format!("nodes/{node}/state/metrics.sock"));
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -68,6 +77,7 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
     let (_, words) = concern(&running, "mix-1", "documents").unwrap();
     assert!(words.contains("motemix net renew"), "{words}");
     assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    assert!(readyz(&running, "mix-1").ends_with("\r\n\r\nready\n"));
     let said = motemix(["net", "status", running.dir()]).succeeds();
     assert!(said.contains("\nmix-1: warning: documents: "), "{said}");
 
@@ -75,11 +85,17 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
     let answer = healthz(&running, "mix-1");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("failing: documents: no network document is in force"), "{answer}");
+    let answer = readyz(&running, "mix-1");
+    assert!(
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("no network document is in force"),
+        "{answer}"
+    );
     let said = motemix(["net", "status", running.dir()]).succeeds();
     assert!(said.contains("\nmix-1: failing: documents: no network document is in force"), "{said}");
 
     motemix(["net", "renew", running.dir(), "--epochs", "60"]).succeeds();
     wait_until("it is well again", || concern(&running, "mix-1", "documents").is_none());
+    assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
     assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
     assert_eq!(log_lines(&running, "mix-1", "the network documents end in"), 1, "one line when it begins");
     assert_eq!(log_lines(&running, "mix-1", "no network document is in force"), 1);
@@ -138,6 +154,7 @@ fn a_full_disk_pauses_a_node_which_goes_on_when_there_is_room() {
     let sent = |status: &Value| status["status"]["counters"]["udp_sent"].as_u64().unwrap();
     let before = sent(&running.status_of("receiver"));
     assert_eq!(sent(&running.status_of("receiver")), before, "nothing leaves");
+    assert!(readyz(&running, "receiver").starts_with("HTTP/1.1 200 "), "it is unwell, and has a document");
 
     limit(&running, "receiver", Resource::Fsize, u64::MAX / 2);
     wait_until("it is well again", || concern(&running, "receiver", "disk").is_none());

@@ -1,12 +1,14 @@
-//! What is installed beside the program: units of systemd and alerts of Prometheus, checked by the
-//! programs that read them.
+//! What is installed beside the program: units of systemd, alerts of Prometheus and a dashboard of
+//! Grafana, checked by the programs that read them, and against what nodes tell.
 
 mod program;
 
 use program::{Network, Run, Running};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +30,10 @@ fn units_are_sound_and_leave_little_to_a_node() {
     for unit in ["motemix-node@.service", "motemix-authority@.service"] {
         let text = fs::read_to_string(packaging().join("systemd").join(unit)).expect("a unit");
         assert!(text.contains("ExecStart=/usr/bin/motemix "), "{unit}");
+        // What is started again when it is stuck says that it is not; `supervised.rs` hears it.
+        for line in ["Type=notify", "WatchdogSec=120", "Restart=on-failure"] {
+            assert!(text.lines().any(|found| found == line), "{unit} has no {line}");
+        }
         // It need not be installed here.
         let text = text.replace("/usr/bin/motemix", env!("CARGO_BIN_EXE_motemix"));
         let copy = folder.path().join(unit.replace('@', "@one"));
@@ -72,18 +78,88 @@ fn alerts_ask_for_what_nodes_tell() {
         assert!(rules.contains(heading) && manual.contains(&format!("## {heading}")), "{heading}");
     }
     let network = Running::up(Network::init(&["--mixes", "3", "--motes", "1"]));
-    let socket = network.0.path("nodes/mix-1/state/metrics.sock");
-    let mut stream = UnixStream::connect(socket).expect("it listens");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").expect("a request");
-    let mut told = String::new();
-    stream.read_to_string(&mut told).expect("metrics");
+    let told = told_in_full(&network, "mix-1");
     let words = rules.split(|one: char| !one.is_ascii_lowercase() && one != '_');
     let asked: BTreeSet<_> = words.filter(|word| word.starts_with("motemix_")).collect();
     assert!(!asked.is_empty());
     for metric in asked {
-        assert!(told.contains(&format!("\n{metric}{{")), "{metric} is not told");
+        assert!(is_told(&told, metric), "{metric} is not told");
     }
     for concern in rules.split("concern=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(told.contains(&format!("motemix_health_of{{concern=\"{concern}\"}}")), "{concern}");
     }
+}
+
+/// The metrics that a node tells its own user.
+fn told_in_full(network: &Running, node: &str) -> String {
+    let socket = network.0.path(&format!("nodes/{node}/state/metrics.sock"));
+    metrics(UnixStream::connect(socket).expect("it listens"))
+}
+
+fn metrics(mut stream: impl Read + Write) -> String {
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).expect("metrics");
+    told
+}
+
+/// Whether a metric of that very name is told.
+fn is_told(told: &str, metric: &str) -> bool {
+    told.lines().any(|line| line.strip_prefix(metric).is_some_and(|rest| rest.starts_with(['{', ' '])))
+}
+
+/// What a panel asks Prometheus for, as Prometheus would see it.
+fn asks(panel: &Value) -> Vec<String> {
+    let targets = panel["targets"].as_array().into_iter().flatten();
+    let asked = targets.map(|target| target["expr"].as_str().expect("an expression"));
+    asked.map(|asked| asked.replace("$__rate_interval", "5m").replace("=~\"$", "=~\"")).collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_what_nodes_tell() {
+    let path = packaging().join("grafana/motemix.json");
+    let dashboard = fs::read_to_string(path).expect("a dashboard");
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().expect("an id")).collect();
+    assert_eq!(ids.len(), panels.len(), "each panel has an id of its own");
+
+    let running = Running::up(Network::init(&["--mixes", "3", "--motes", "1", "--metrics"]));
+    let in_full = told_in_full(&running, "mix-1");
+    let address = running.status_of("mix-1")["status"]["metrics"].as_str().expect("an address").to_owned();
+    let to_everybody = metrics(TcpStream::connect(address).expect("it listens"));
+    let (mut rules, mut row, mut seen) = (Vec::new(), "", 0);
+    for panel in panels {
+        let title = panel["title"].as_str().expect("a title");
+        if panel["type"] == "row" {
+            row = title;
+            continue;
+        }
+        assert!(panel["description"].as_str().is_some_and(|words| words.ends_with('.')), "{title}");
+        assert!(!asks(panel).is_empty(), "{title} shows nothing");
+        for asked in asks(panel) {
+            let words = asked.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+            for metric in words.filter(|word| word.starts_with("motemix_")) {
+                // What says how many packets there are is not for everybody.
+                let told = if row.starts_with("All nodes") { &to_everybody } else { &in_full };
+                assert!(is_told(told, metric), "{title}: {metric} is not told under {row:?}");
+                seen += 1;
+            }
+            if let Some(label) = asked.split("by (").nth(1).and_then(|rest| rest.split(')').next()) {
+                assert!(in_full.contains(&format!("{{{label}=\"")), "{title}: nothing has {label}");
+            }
+            rules.push(json!({ "record": format!("panel:{seen}"), "expr": asked }));
+        }
+    }
+    assert!(seen > 30, "{seen} metrics");
+    assert!(
+        !is_told(&in_full, "motemix_forwarded") && !is_told(&in_full, "motemix_nothing"),
+        "names are whole"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("panels.yml");
+    // YAML has all of JSON.
+    let rules = json!({ "groups": [{ "name": "panels", "rules": rules }] });
+    fs::write(&file, rules.to_string()).expect("rules");
+    tool("promtool", "promtool", &["check", "rules", file.to_str().expect("UTF-8")]).succeeds();
 }

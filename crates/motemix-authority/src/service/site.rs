@@ -30,6 +30,7 @@ impl Site for Authority {
             }),
             "/status" => self.status(),
             "/healthz" => self.health(),
+            "/readyz" => self.readiness(),
             _ => {
                 if let Some(answer) = self.archive.folder().answer(path) {
                     return answer;
@@ -89,6 +90,15 @@ impl Authority {
             transcript.push(Word::Document(&document));
         }
         Answer::found("application/cbor", transcript.into_bytes())
+    }
+
+    /// Whether there is a document for whoever asks now.
+    fn readiness(&self) -> Answer {
+        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
+        if self.archive.epochs().is_ok_and(|epochs| epochs.contains(&present)) {
+            return Answer::text(200, "ready\n");
+        }
+        Answer::text(503, "there is no document of this epoch\n")
     }
 
     /// Until when documents last, and what is wrong.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::NodeDetail;
 use crate::health::Health;
 
 /// What the node is asked to do.
@@ -103,6 +104,9 @@ pub struct NodeStatus {
     /// How it is, and why.
     #[serde(default)]
     pub health: Health,
+    /// How things stand with it; nodes of Loopix do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Box<NodeDetail>>,
     /// Everything it counts, by name.
     pub counters: BTreeMap<String, u64>,
 }

@@ -28,7 +28,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let Call { request, reply } = call;
         let mut stop = false;
         let response = match request {
-            Request::Status {} => self.status(),
+            Request::Status {} => Response::Status(self.status()),
             Request::Quiet {} => {
                 self.readings = None;
                 Response::Quiet {}
@@ -50,10 +50,6 @@ impl<P: Profile + 'static> Driver<'_, P> {
         // A client that has gone needs no answer.
         let _ = reply.send(response);
         stop
-    }
-
-    fn status(&self) -> Response {
-        Response::Status(crate::control::NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
     }
 
     fn send(&mut self, to: &str, data_hex: &str) -> Result<motemix_node::MessageHandle, String> {

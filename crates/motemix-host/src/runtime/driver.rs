@@ -32,6 +32,7 @@ use crate::documents::{Documents, Network};
 use crate::keys::NodeKey;
 use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
 use crate::rng::HostRng;
+use crate::supervisor::Supervisor;
 use examine::{Examination, passes};
 
 /// How often the wall clock is looked at.
@@ -71,6 +72,7 @@ pub(super) struct Driver<'t, P: Profile> {
     pub(super) readings: Option<Readings>,
     heard: Option<Heard>,
     trouble: Option<Trouble>,
+    supervisor: Supervisor,
     rng: HostRng,
     next_tick: HostInstant,
     host: HostCounters,
@@ -98,6 +100,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 .map(|(readings, source)| Readings::new(readings, source, &mut rng)),
             heard: parts.heard,
             trouble: parts.trouble,
+            supervisor: parts.supervisor,
             network: parts.network,
             mailroom: parts.mailroom,
             shared: parts.shared,
@@ -238,6 +241,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 Err(error) => return Err(error),
             };
             self.examine(host_now, error.as_ref(), complete);
+            self.supervisor.status(&self.shared.in_short(self.network.epoch));
+            // Here and nowhere else: whatever holds this loop up for long is worth a restart.
+            self.supervisor.alive();
             self.shared.publish(host_now, || self.rng.next_u64());
         }
         self.crew.keep_keys(&self.node.epochs_with_keys());
@@ -348,10 +354,14 @@ impl<P: Profile + 'static> Driver<'_, P> {
             window: self.node.window_fill(),
             inbox_percent: self.mailroom.percent().unwrap_or(0),
             loop_evidence: self.node.loop_evidence(),
+            queue: self.node.queue_fill(),
+            in_force: self.in_force,
+            covered_until: self.covered_until().0,
         });
     }
 
     async fn end(&mut self) -> Result<(), RuntimeError> {
+        self.supervisor.stopping();
         if let Err(error) = self.diary.logs.sync() {
             tracing::error!("the last replay tags may not be on the disk: {error}");
         }
@@ -369,18 +379,24 @@ impl<P: Profile + 'static> Driver<'_, P> {
         self.diary.logs.open_log(epoch)?;
         self.node.prepare_epoch(epoch, key).map_err(|error| RuntimeError::Epoch(epoch, error))?;
         self.crew.add_key(epoch, MixKey::new(secret));
-        let Self { node, diary, .. } = self;
+        let Self { node, diary, supervisor, .. } = self;
         // What is not put back could pass again, so none of this is tried again while the key is in
         // use.
         let converted = diary.logs.convert(epoch, |start| {
             node.admitted_of_tag(epoch, start).map_or(0, |admitted| admitted.digest.to_bits())
         });
         converted.map_err(RuntimeError::ReplayLog)?;
-        let restored = diary.load(epoch, |bits| {
+        let mut restored = 0_u64;
+        let loaded = diary.load(epoch, |bits| {
             let admitted = Admitted { epoch, digest: Digest::from_bits(bits) };
+            // A long log takes long on a slow disk, and that is no reason to start again.
+            restored += 1;
+            if restored.is_multiple_of(65_536) {
+                supervisor.alive();
+            }
             node.restore_admitted(admitted).map_err(|_| RuntimeError::ReplayLogTooLong(epoch))
         });
-        restored.map_err(|error| match error {
+        loaded.map_err(|error| match error {
             RuntimeError::Store(error) => RuntimeError::ReplayLog(error),
             other => other,
         })

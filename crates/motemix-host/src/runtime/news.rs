@@ -72,6 +72,7 @@ pub(super) fn start(
             identity: IdentityKeyFile::load(path)?,
             said: BTreeMap::new(),
             refused: BTreeMap::new(),
+            shared: shared.clone(),
         }),
     };
     let keys = config.authorities.iter().filter_map(|key| AuthorityKey::from_bytes(key).ok()).collect();
@@ -281,6 +282,7 @@ struct Herald {
     said: BTreeMap<String, (Epoch, Instant)>,
     /// What was logged of each place, so that it is not logged again.
     refused: BTreeMap<String, String>,
+    shared: Shared,
 }
 
 impl Herald {
@@ -305,6 +307,7 @@ impl Herald {
             match web::post(&at, "/descriptors", file.clone(), patience).await {
                 Ok(_) => {
                     self.refused.remove(&at);
+                    self.shared.told(&at, Epoch(first.0.saturating_add(KEYS_AHEAD)));
                     if self.said.insert(at.clone(), (first, now)).is_none() {
                         tracing::info!("{at} knows this node");
                     }
@@ -313,7 +316,10 @@ impl Herald {
                 Err(WebError::Refused { status: 405, .. }) => {
                     self.said.insert(at, (first, now));
                 }
-                Err(error) => self.warn(&at, format!("this node is not made known: {error}")),
+                Err(error) => {
+                    self.shared.told_nothing(&at, &error.to_string());
+                    self.warn(&at, format!("this node is not made known: {error}"));
+                }
             }
         }
     }

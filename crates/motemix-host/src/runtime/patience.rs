@@ -15,10 +15,11 @@ use super::snapshot::Shared;
 use super::watch::Watch;
 use super::{RuntimeError, answers, find_me};
 use crate::NodeConfig;
-use crate::control::{Call, NodeStatus, Request, Response};
+use crate::control::{Call, Request, Response};
 use crate::documents::{Documents, DocumentsProblem, Network};
 use crate::health::{Concern, Reason};
 use crate::keys::NodeKey;
+use crate::supervisor::Supervisor;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -65,6 +66,7 @@ pub(super) struct Patience<'a> {
     pub(super) time: &'a mut Time,
     pub(super) mailroom: &'a Mailroom,
     pub(super) shared: &'a Shared,
+    pub(super) supervisor: &'a Supervisor,
 }
 
 impl Patience<'_> {
@@ -94,6 +96,8 @@ impl Patience<'_> {
                 reasons.push(Reason::failing(Concern::Clock, self.time.verdict.to_string()));
             }
             self.shared.set_health(watch.tell(reasons));
+            self.supervisor.status("waits for a network document");
+            self.supervisor.alive();
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
                 Some(call) = inbound.recv() => if self.answer(call) {
@@ -112,9 +116,7 @@ impl Patience<'_> {
     fn answer(&self, Call { request, reply }: Call) -> bool {
         let stop = matches!(request, Request::Stop {});
         let response = match request {
-            Request::Status {} => {
-                Response::Status(NodeStatus { inbox: self.mailroom.count(), ..self.shared.status() })
-            }
+            Request::Status {} => Response::Status(self.status()),
             Request::Inbox { last } => answers::inbox(self.mailroom, last),
             Request::Quiet {} => Response::Quiet {},
             Request::Stop {} => Response::Stopping {},

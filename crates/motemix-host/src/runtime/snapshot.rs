@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,9 @@ use motemix_node::{Counters, DropReason};
 
 use super::Started;
 use super::crew::CrewCounters;
+use super::detail::disk_room;
 use crate::NodeConfig;
-use crate::control::NodeStatus;
+use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
@@ -50,6 +52,12 @@ pub(super) struct Totals {
     pub(super) inbox_percent: u64,
     /// Per cent of the evidence that raises the alarm for loops.
     pub(super) loop_evidence: u32,
+    /// Packets that wait until they may leave, and how many can.
+    pub(super) queue: (usize, usize),
+    /// Whether a network document is in force.
+    pub(super) in_force: bool,
+    /// Until when documents follow each other without a gap, in seconds since 1970.
+    pub(super) covered_until: u64,
 }
 
 /// What the driver itself counts.
@@ -76,6 +84,9 @@ pub(super) struct HostCounters {
 pub(super) struct Shared {
     totals: Rc<Cell<Totals>>,
     fixed: Rc<NodeStatus>,
+    state: Rc<Path>,
+    /// Packets of an epoch, at most.
+    replay_tags: u32,
     round_trips: Rc<RefCell<Histogram<u64>>>,
     /// From taking a message until its acknowledgement.
     elapsed: Rc<RefCell<Histogram<u64>>>,
@@ -83,6 +94,9 @@ pub(super) struct Shared {
     coarse: Rc<Cell<Published>>,
     /// Why no documents come, if they should come by themselves.
     silence: Rc<RefCell<Option<String>>>,
+    /// What became of the last word to each authority: the first epoch of which it has no key, and
+    /// why it did not take more.
+    told: Rc<RefCell<BTreeMap<String, ToldAuthority>>>,
     started: Instant,
 }
 
@@ -104,11 +118,14 @@ impl Shared {
         Self {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
+            state: config.state.as_path().into(),
+            replay_tags: config.limits.replay_tags,
             round_trips: times(),
             elapsed: times(),
             health: Rc::default(),
             coarse: Rc::default(),
             silence: Rc::default(),
+            told: Rc::default(),
             started: Instant::now(),
         }
     }
@@ -125,6 +142,25 @@ impl Shared {
     /// Why no documents come.
     pub(super) fn silence(&self) -> Option<String> {
         self.silence.borrow().clone()
+    }
+
+    /// An authority has this node's keys of all epochs before `until`.
+    pub(super) fn told(&self, at: &str, until: Epoch) {
+        let told = ToldAuthority { at: at.to_owned(), keys_until: Some(until.0.into()), problem: None };
+        self.told.borrow_mut().insert(at.to_owned(), told);
+    }
+
+    /// An authority was told nothing, for this reason.
+    pub(super) fn told_nothing(&self, at: &str, problem: &str) {
+        let mut told = self.told.borrow_mut();
+        let known = told.entry(at.to_owned()).or_default();
+        at.clone_into(&mut known.at);
+        known.problem = Some(problem.to_owned());
+    }
+
+    /// The authorities, by their places.
+    pub(super) fn authorities(&self) -> Vec<ToldAuthority> {
+        self.told.borrow().values().cloned().collect()
     }
 
     pub(super) fn set_health(&self, health: Health) {
@@ -192,6 +228,14 @@ impl Shared {
         status
     }
 
+    /// In a few words that stay the same while nothing changes.
+    pub(super) fn in_short(&self, epoch: Epoch) -> String {
+        let health = self.health.borrow();
+        let concerns: Vec<_> = health.reasons.iter().map(|reason| reason.concern.name()).collect();
+        let about = if concerns.is_empty() { String::new() } else { format!(": {}", concerns.join(", ")) };
+        format!("epoch {epoch}, {}{about}", health.state.name())
+    }
+
     /// What may be told to every user of the machine.
     pub(super) fn coarse(&self) -> Coarse {
         Coarse(self.clone())
@@ -222,9 +266,11 @@ impl Shared {
         ] {
             metrics.gauge(name, help, gauge(times.borrow().value_at_percentile(share)));
         }
-        metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
         metrics.gauge("motemix_in_flight", "Own messages whose end is not known", gauge(totals.in_flight));
         metrics.gauge("motemix_replay_tags", "Tags in the replay filter", gauge(totals.replay_tags));
+        let (packets, most) = totals.queue;
+        metrics.gauge("motemix_queue", "Packets that wait until they may leave", gauge(packets as u64));
+        metrics.gauge("motemix_queue_most", "How many packets the queue holds", gauge(most as u64));
         let help = "Threads that process packets; others start when there is work for them";
         metrics.gauge("motemix_threads", help, gauge(totals.host.crew.threads));
         let help = "Tags that the replay filter takes";
@@ -239,12 +285,24 @@ impl Shared {
         metrics.gauge("motemix_window_messages_most", help, gauge(most as u64));
         let help = "Per cent of the evidence at which the alarm for loops begins";
         metrics.gauge("motemix_loop_evidence_percent", help, totals.loop_evidence.into());
+        if let Some(DiskRoom { free, needed }) = disk_room(&self.state, self.replay_tags) {
+            metrics.gauge("motemix_disk_free_bytes", "What the node may still write", gauge(free));
+            let help = "What the replay log of an epoch may need, and some to spare";
+            metrics.gauge("motemix_disk_needed_bytes", help, gauge(needed));
+        }
         let help = "Per cent of the inbox's quota";
         metrics.gauge("motemix_inbox_percent", help, gauge(totals.inbox_percent));
         self.fill_health(metrics);
     }
 
+    /// What everybody may know, and is needed of each node.
     fn fill_health(&self, metrics: &mut Metrics) {
+        let totals = self.totals.get();
+        metrics.gauge("motemix_epoch", "The current epoch", totals.epoch.into());
+        if totals.covered_until > 0 {
+            let help = "Until when network documents follow each other, in seconds since 1970";
+            metrics.gauge("motemix_documents_until_seconds", help, gauge(totals.covered_until));
+        }
         let health = self.health.borrow();
         let help = "How the node is: 0 ok, 1 warning, 2 failing";
         metrics.gauge("motemix_health", help, health.state as i64);
@@ -293,6 +351,16 @@ impl Told for Shared {
     fn health(&self) -> Health {
         self.health.borrow().clone()
     }
+
+    fn unready(&self) -> Option<String> {
+        if self.totals.get().in_force {
+            return None;
+        }
+        let health = self.health.borrow();
+        let of_documents = health.reasons.iter().find(|reason| reason.concern == Concern::Documents);
+        // Between its start and its first look at the folder nothing is known.
+        Some(of_documents.map_or_else(|| "the node starts".to_owned(), |reason| reason.words.clone()))
+    }
 }
 
 /// How often the coarse figures change.
@@ -322,12 +390,15 @@ impl Told for Coarse {
         let help = "How full the replay filter is, in tens of per cent, of a minute ago";
         let percent = i64::try_from(published.replay_percent).unwrap_or(100);
         metrics.gauge("motemix_replay_percent_about", help, percent);
-        metrics.gauge("motemix_epoch", "The current epoch", self.0.totals.get().epoch.into());
         self.0.fill_health(metrics);
     }
 
     fn health(&self) -> Health {
         self.0.health()
+    }
+
+    fn unready(&self) -> Option<String> {
+        self.0.unready()
     }
 }
 

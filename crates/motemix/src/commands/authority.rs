@@ -14,6 +14,7 @@ use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, Authori
 use crate::commands::node::end_with_parent;
 use crate::failure::Failure;
 use crate::network::{hops, make_whole};
+use crate::program;
 use crate::report;
 use anyhow::Context as _;
 use motemix_authority::config::Peer;
@@ -21,11 +22,13 @@ use motemix_authority::store::{Store, Taken};
 use motemix_authority::{AuthorityConfig, ServiceError};
 use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
 use motemix_host::AuthorityKeyFile;
+use motemix_host::supervisor::Supervisor;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
 pub fn run(command: &Authority) -> Result<(), Failure> {
     match command {
@@ -97,25 +100,37 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
     if args.with_parent {
         end_with_parent()?;
     }
-    let started = |address| eprintln!("motemix: the authority serves at {address}");
-    motemix_authority::run(&args.dir, started, stopped()).map_err(|error| match error {
+    let supervisor = Supervisor::of_environment();
+    let started = |address| {
+        program::say("motemix", "INFO", &format!("the authority serves at {address}"));
+        supervisor.ready(&format!("serves at {address}"));
+    };
+    motemix_authority::run(&args.dir, started, stopped(&supervisor)).map_err(|error| match error {
         ServiceError::Config(_) | ServiceError::Key(_) | ServiceError::NotMe(_) => Failure::broken(error),
         _ => Failure::failed(error),
     })
 }
 
-/// Ends when the process is asked to.
-async fn stopped() {
+/// Ends when the process is asked to. Until then it says that the thread is not stuck on which the
+/// authority works.
+async fn stopped(supervisor: &Supervisor) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         // Without handlers, the signals end the process by themselves.
         return std::future::pending().await;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    // Nobody waits for a word that is not asked for.
+    let every = supervisor.every().unwrap_or(Duration::from_hours(1));
+    loop {
+        supervisor.alive();
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            () = sleep(every) => {}
+        }
     }
+    supervisor.stopping();
 }
 
 fn add(args: &AuthorityAdd) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ mod net;
 mod node;
 mod object;
 mod send;
+mod status;
 
 use crate::cli::{Cli, Command, Directory, Link, Net};
 use crate::failure::Failure;
@@ -34,6 +35,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Node(args) => node::node(&args),
         Command::Send(args) => send::send(&args),
         Command::Inbox(args) => inbox::inbox(&args),
+        Command::Status(args) => status::status(&args),
         Command::Authority(command) => authority::run(&command),
         Command::Directory(Directory::Show(args)) => directory::show(&args),
         Command::Directory(Directory::Verify(args)) => directory::verify(&args),

@@ -8,10 +8,12 @@ use motemix_node::{DropReason, EpochFill};
 use motemix_sphinx::Profile;
 
 use super::{Driver, node_config};
+use crate::control::DiskRoom;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
 use crate::keys::KeyProblem;
 use crate::link::SessionCounters;
+use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, cover, find_me};
@@ -25,8 +27,6 @@ const EPOCHS: u32 = 24;
 const EPOCHS_BY_ITSELF: u32 = 2;
 /// Per cent of the inbox's quota, and of the window, from which on a warning is given.
 const NEARLY: usize = 90;
-/// Bytes beside the replay log of an epoch that the disk should have left.
-const SPARE: u64 = 16 << 20;
 /// So many loops that do not come back are more than bad luck.
 const LOOPS: u64 = 16;
 /// A refusal for want of room is told for this long.
@@ -121,7 +121,7 @@ impl Examination {
     }
 
     /// Seconds until more packets have come than the replay filter takes.
-    pub(super) fn full_in(&self, fill: EpochFill) -> Option<u64> {
+    pub(in crate::runtime) fn full_in(&self, fill: EpochFill) -> Option<u64> {
         self.forecast.full_in(left(fill)).map(|time| time.as_secs())
     }
 }
@@ -263,8 +263,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
         if let Some(error) = error.filter(|error| !is_descriptor_shortage(error)) {
             return failing(format!("the change of epochs waits: {error}"));
         }
-        let free = free_space(&self.config.state)?;
-        let needed = u64::from(self.node.replay_fill().current.capacity) * 8 + SPARE;
+        let packets = self.node.replay_fill().current.capacity;
+        let DiskRoom { free, needed } = disk_room(&self.config.state, packets)?;
         (free < needed).then(|| {
             let words = format!(
                 "{}: {} MiB are free, and an epoch may need {}; free some space",
@@ -450,12 +450,6 @@ fn without_restart(error: &StoreError) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-/// Bytes that an ordinary user may still write; `None` if the system does not say.
-fn free_space(folder: &std::path::Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// In the unit that suits.

@@ -5,6 +5,7 @@ use crate::network::{Outcome, deliver};
 use crate::reading::{Reading, Sensors, SignedReadings};
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
+use motemix_host::supervisor::Supervisor;
 use motemix_host::{Heard, NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
 use std::sync::mpsc;
@@ -17,7 +18,8 @@ pub fn run(config: &NodeConfig, sockets: Vec<UdpSocket>) -> Result<(), Failure> 
     let broker = config.broker.as_ref();
     let broker = broker.map(|broker| super::broker::hand_over(config, broker)).transpose()?;
     let (replies, trouble) = broker.unzip();
-    let setup = Setup { sockets, source, heard, replies, trouble, ..Setup::default() };
+    let supervisor = Supervisor::of_environment();
+    let setup = Setup { sockets, source, heard, replies, trouble, supervisor, ..Setup::default() };
     motemix_host::run(config, setup, |_| {}).map_err(failure)
 }
 

@@ -1,0 +1,146 @@
+//! What a service manager such as systemd hears of a node and of an authority: the test is one.
+
+mod program;
+
+use program::{Network, motemix, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// For one word; a program that says nothing for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Hears what a program says to it. Dropping it kills the program.
+struct Manager {
+    socket: UnixDatagram,
+    /// Said, and not yet asked for.
+    words: VecDeque<String>,
+    child: Child,
+    _folder: TempDir,
+}
+
+impl Manager {
+    /// Starts the program with these words; it is to say that it is alive every two seconds.
+    fn start(words: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notify");
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a patience");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        program.args(words).env_remove("MOTEMIX_LOG").env_remove("WATCHDOG_PID");
+        program.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
+        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = program.spawn().expect("the program starts");
+        Self { socket, words: VecDeque::new(), child, _folder: folder }
+    }
+
+    /// The next word.
+    fn next(&mut self) -> String {
+        while self.words.is_empty() {
+            let mut datagram = [0; 4096];
+            let len = self.socket.recv(&mut datagram).expect("it says something");
+            let text = std::str::from_utf8(&datagram[..len]).expect("UTF-8");
+            self.words.extend(text.lines().map(str::to_owned));
+        }
+        self.words.pop_front().expect("a word")
+    }
+
+    /// The next word that begins so; those before it are passed over.
+    fn hears(&mut self, beginning: &str) -> String {
+        loop {
+            let word = self.next();
+            if word.starts_with(beginning) {
+                return word;
+            }
+            assert_ne!(word, "STOPPING=1", "it stops before it says {beginning}");
+        }
+    }
+
+    /// Asks the program to end, which says that it does, and ends well.
+    fn stop(mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
+        kill_process(pid, Signal::TERM).expect("it runs");
+        self.hears("STOPPING=1");
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn a_node_says_that_it_is_ready_alive_and_how_it_is() {
+    let network = Network::init(&["--motes", "1"]);
+    let mut manager = Manager::start(&["node", "--config", text(&network.config("mix-1"))]);
+    assert_eq!(manager.next(), "READY=1", "the first word");
+    // From then on it answers.
+    let control = network.path("nodes/mix-1/state/control.sock");
+    std::os::unix::net::UnixStream::connect(control).expect("it listens");
+    let epoch = network.documents()[0].file_stem().expect("a name").to_str().expect("UTF-8").to_owned();
+    let status = manager.hears("STATUS=epoch ");
+    assert!(status.starts_with(&format!("STATUS=epoch {epoch}, ")), "{status}");
+    manager.hears("WATCHDOG=1");
+    manager.hears("WATCHDOG=1");
+    manager.stop();
+}
+
+#[test]
+fn a_node_that_waits_for_a_document_is_started_and_alive() {
+    let network = Network::init(&["--motes", "1", "--epoch-length", "1d"]);
+    let config = network.config("mix-1");
+    // Without a document of this time, and with one of a later time.
+    let documents = network.documents();
+    std::fs::remove_file(&documents[0]).expect("a document");
+    let mut manager = Manager::start(&["node", "--config", text(&config)]);
+    assert_eq!(manager.next(), "READY=1");
+    manager.hears("STATUS=waits for a network document");
+    manager.hears("WATCHDOG=1");
+    manager.hears("WATCHDOG=1");
+    manager.stop();
+}
+
+#[test]
+fn an_authority_says_that_it_is_ready_and_alive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ports = program::Ports::new();
+    let (dir, listen): (PathBuf, _) = (folder.path().join("north"), format!("127.0.0.1:{}", ports.first));
+    let dir = text(&dir);
+    motemix(["authority", "init", dir, "--network", "orchard", "--listen", &listen]).succeeds();
+    let mut manager = Manager::start(&["authority", "serve", dir]);
+    assert_eq!(manager.next(), "READY=1");
+    assert_eq!(manager.hears("STATUS="), format!("STATUS=serves at {listen}"));
+    motemix(["authority", "status", dir]).succeeds();
+    manager.hears("WATCHDOG=1");
+    manager.hears("WATCHDOG=1");
+    manager.stop();
+}
+
+/// A socket that nobody reads any more keeps nothing from its work.
+#[test]
+fn a_manager_that_is_gone_does_no_harm() {
+    let network = Network::init(&["--motes", "1"]);
+    let config = network.config("mix-1");
+    let mut manager = Manager::start(&["node", "--config", text(&config)]);
+    manager.hears("READY=1");
+    manager.socket = UnixDatagram::unbound().expect("a socket");
+    // Words that nobody hears were due meanwhile.
+    wait_until("it goes on", || {
+        let said = motemix(["status", "--json", "--config", text(&config)]).succeeds();
+        let status: Value = serde_json::from_str(&said).expect("JSON");
+        status["uptime_s"].as_u64().is_some_and(|seconds| seconds >= 3)
+    });
+}
