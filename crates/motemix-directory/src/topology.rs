@@ -85,19 +85,19 @@ impl<'a> Topology<'a> {
     }
 
     /// Fills `out` with the distinct mixes of a way from `from` to `to`, in the order in which a
-    /// packet passes them. The first is not `from` and the last is not `to`: nobody sends to itself.
-    /// Otherwise the ends are mixes like any other, so that who hears a link cannot rule anybody
-    /// out.
+    /// packet passes them. Nobody sends to itself: the first is not `from`, and the last is not
+    /// `to`. Otherwise the ends are mixes like any other, so that who hears a link cannot rule
+    /// anybody out.
     ///
     /// With L layers, each gets `out.len() / L` mixes and a uniformly random choice of
     /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered
     /// choice of mixes that this leaves is equally likely. With one layer that is a free route. Two
-    /// passes over the entries for each mix drawn, and one for each layer; a layer's mixes are drawn
-    /// again while one of them is its own neighbour.
+    /// passes over the entries for each mix drawn, and one for each layer; a layer's mixes are
+    /// drawn again while one of them is its own neighbour.
     ///
     /// # Errors
-    /// [`PathError`] if a layer has fewer mixes beside the two ends than it might have to give. That
-    /// does not depend on `rng`: what is refused is always refused. `out` is then unchanged.
+    /// [`PathError`] if a layer has fewer mixes beside the two ends than it might have to give.
+    /// That does not depend on `rng`: what is refused is always refused. `out` is then unchanged.
     pub fn draw_mixes<R: CryptoRng + ?Sized>(
         &self,
         rng: &mut R,

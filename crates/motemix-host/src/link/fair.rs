@@ -6,7 +6,8 @@
 //! by source, and the node takes one datagram of each source in turn. When there is no room, the
 //! source that has most waiting loses. This is stochastic fairness queueing (P. McKenney, INFOCOM
 //! 1990) with longest-queue drop. The nodes of the network together, and strangers together, have
-//! half of the turns and half of the room each, and more only as long as the other half is not used.
+//! half of the turns and half of the room each, and more only as long as the other half is not
+//! used.
 //!
 //! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to
 //! share somebody's class. Nodes of the network document are told by address and port, and have
@@ -140,8 +141,8 @@ impl FairQueue {
         self.dropped
     }
 
-    /// Takes a datagram in. Without room, the newest one of the longest class goes, of the side that
-    /// has more than its half: this one, perhaps.
+    /// Takes a datagram in. Without room, the newest one of the longest class goes, of the side
+    /// that has more than its half: this one, perhaps.
     pub fn push(&mut self, source: Source, datagram: &[u8]) {
         let class = source.class();
         let Some(slot) = self.free.pop().or_else(|| self.make_room(class)) else { return };

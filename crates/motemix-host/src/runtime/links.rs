@@ -52,8 +52,8 @@ impl Links {
             let taken = sockets.into_iter().map(UdpLink::from_std).collect::<io::Result<Vec<_>>>();
             taken.map_err(|error| RuntimeError::System("an inherited socket", error))?
         };
-        // As `listen` is checked. A packet leaves by each socket of its family, and there is one for
-        // each that is waited at.
+        // As `listen` is checked. A packet leaves by each socket of its family, and one of each
+        // family is waited at.
         match taken.as_slice() {
             [] | [_] => {}
             [one, other] if !same_family(one.local_addr(), other.local_addr()) => {}

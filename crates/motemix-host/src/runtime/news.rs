@@ -39,6 +39,10 @@ const SOONEST: Duration = Duration::from_millis(500);
 const LATEST: Duration = Duration::from_mins(5);
 /// The longest while there is no document of the present.
 const SOON: Duration = Duration::from_secs(2);
+/// The longest while there is none of the epochs after it: those are being made, or late.
+const SOMETIME_SOON: Duration = Duration::from_secs(30);
+/// So many epochs after the present have documents as a rule.
+const AHEAD: u32 = 2;
 /// The longest list of epochs, and how many documents of one are asked for at a time.
 const LIST_LEN: usize = 16 << 10;
 const AT_ONCE: usize = 16;
@@ -171,8 +175,13 @@ impl Seeker {
             }
             // Nodes do not ask all at once, and who has no document asks often.
             let usual = (length / 8).clamp(SOONEST, LATEST);
-            let usual =
-                if known.is_some_and(|known| now < known.valid_until) { usual } else { usual.min(SOON) };
+            let lasts =
+                |until: Duration| known.is_some_and(|known| now.0 + until.as_secs() < known.valid_until.0);
+            let usual = match (lasts(Duration::ZERO), lasts(length * AHEAD)) {
+                (true, true) => usual,
+                (true, false) => usual.min(SOMETIME_SOON),
+                _ => usual.min(SOON),
+            };
             let share = self.rng.next_u32() % 1000;
             sleep(usual / 2 + usual * share / 1000).await;
         }

@@ -3,8 +3,8 @@
 //! Where mixes hold hundreds of packets, a message has more chains of transfers than can be gone
 //! through one by one. But a chain's probability is the product of its links', so chains are added
 //! up link by link: each transfer has a row with a number for each node. No chain is left out, and
-//! of three hops each way there is no rule for paths that needs more: the two mixes of a way differ,
-//! and so do its ends.
+//! of three hops each way there is no rule for paths that needs more: the two mixes of a way
+//! differ, and so do its ends.
 //!
 //! A row is needed while its packet may be inside of a node, so memory grows with the packets that
 //! are under way, and not with the run. What is lost is which transfer a message began with:

@@ -91,6 +91,20 @@ fn peers(args: &AuthorityPeers) -> Result<(), Failure> {
         .map(|peer| Peer { key: hex::encode(peer.key.to_bytes()), at: Some(peer.at.clone()) });
     config.authorities = std::iter::once(own).chain(others).collect();
     config.threshold = args.threshold;
+    let (count, threshold) = (config.authorities.len(), usize::from(args.threshold));
+    if 2 * threshold <= count || threshold > count {
+        return Err(Failure::broken(format!(
+            "--threshold: {threshold} of {count} authorities; it has to be more than half of them, {} to {count}",
+            count / 2 + 1
+        )));
+    }
+    let twice = |peer: &&Peer| config.authorities.iter().filter(|other| other.key == peer.key).count() > 1;
+    if let Some(peer) = config.authorities.iter().find(twice) {
+        return Err(Failure::broken(format!(
+            "the key {} is there twice; name each of the others once, and not this one",
+            peer.key
+        )));
+    }
     config.save(&args.dir).map_err(Failure::broken)?;
     let text = format!("{} authorities, {} sign a document\n", config.authorities.len(), config.threshold);
     Ok(report::print(text.as_bytes())?)
@@ -166,8 +180,15 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
     let taken = store.keep(&file).map_err(Failure::failed)?;
     let older = if taken == Taken::Older { "; what it said of itself later is kept" } else { "" };
     let what = args.layer.map_or_else(|| "an endpoint".to_owned(), |layer| format!("a mix of layer {layer}"));
-    let text =
-        format!("{} is admitted as {what}, identity {}{older}\n", descriptor.name, descriptor.identity);
+    let offer = if args.layer.is_none() && descriptor.capabilities.mix {
+        "; it offers to forward packets, and is a mix only with --layer"
+    } else {
+        ""
+    };
+    let text = format!(
+        "{} is admitted as {what}, identity {}{offer}{older}\n",
+        descriptor.name, descriptor.identity
+    );
     Ok(report::print(text.as_bytes())?)
 }
 

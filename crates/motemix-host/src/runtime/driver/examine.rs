@@ -166,9 +166,12 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let (until, left) = (lasts.until, span(left));
         let words = match &lasts.refused {
             None if config.directory.is_some() => {
-                let why = self.shared.silence().unwrap_or_else(|| "whoever gives them has none".to_owned());
+                let why = self
+                    .shared
+                    .silence()
+                    .unwrap_or_else(|| "none had come when they were asked for last".to_owned());
                 format!(
-                    "the network documents end in {left}, at {until}, and no later ones come: {why}; see \
+                    "the network documents end in {left}, at {until}, and there are no later ones: {why}; see \
                      `motemix authority status`"
                 )
             }

@@ -78,6 +78,11 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
         "authorities".to_owned(),
         format!("{}, of which {} sign", report.authorities, report.threshold),
     ]);
+    let answering = report.authorities.saturating_sub(report.silent.len());
+    if answering < usize::from(report.threshold) {
+        let few = format!("{answering} of the authorities answer, and {} have to sign", report.threshold);
+        table.row(["no new ones".to_owned(), few]);
+    }
     for (name, words) in [
         ("last round", report.trouble.into_iter().collect::<Vec<_>>()),
         ("no answer", report.silent),
@@ -87,7 +92,7 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
             table.row([name.to_owned(), word]);
         }
     }
-    table.row(["nodes".to_owned(), counted(report.nodes.len() as u64, "node", "nodes")]);
+    table.row(["nodes".to_owned(), report.nodes.len().to_string()]);
     table.print()?;
     report::print(b"\n")?;
     let mut table = Table::new(["name", "role", "keys ahead", "addresses", "identity"]);

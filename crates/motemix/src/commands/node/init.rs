@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::network::{check_empty, check_sockets, make_whole};
 use crate::report;
 use anyhow::Context as _;
-use motemix_directory::{Authorities, Epoch};
+use motemix_directory::{Authorities, AuthorityKey, Epoch};
 use motemix_host::clock::unix_time;
 use motemix_host::config::{DirectoryConfig, NodeConfig};
 use motemix_host::descriptor::describe;
@@ -34,11 +34,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Network {
     network: String,
     epoch_length_s: u64,
+    authorities: Vec<String>,
 }
 
 pub fn init(args: &NodeInit) -> Result<(), Failure> {
-    Authorities::new(&args.authorities, threshold(args))
+    let (keys, threshold) = (args.authorities.len(), threshold(args));
+    Authorities::new(&args.authorities, threshold)
         .map_err(|error| Failure::broken(format!("--authority, --threshold: {error}")))?;
+    if 2 * usize::from(threshold) <= keys {
+        return Err(Failure::broken(format!(
+            "--threshold: {threshold} of {keys} is not more than half, so two documents of one epoch could be \
+             valid; use {} to {keys}",
+            keys / 2 + 1
+        )));
+    }
     let name = match &args.name {
         Some(name) => name.clone(),
         None => args.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -46,6 +55,14 @@ pub fn init(args: &NodeInit) -> Result<(), Failure> {
     check_empty(&args.dir)?;
     check_sockets(&args.dir, ["state/metrics.sock".into(), "state/control.sock".into()].into_iter())?;
     let network = ask(&args.directory)?;
+    let known = |key: &&AuthorityKey| network.authorities.contains(&hex::encode(key.to_bytes()));
+    if let Some(stranger) = args.authorities.iter().find(|key| !known(key)) {
+        return Err(Failure::broken(format!(
+            "--authority: {} is none of the network's authorities, says the one that was asked; compare the key \
+             with its operator",
+            hex::encode(stranger.to_bytes())
+        )));
+    }
     let mut identity = String::new();
     make_whole(&args.dir, |unfinished| {
         identity = fill(unfinished, args, &name, &network)?;
@@ -70,7 +87,7 @@ fn threshold(args: &NodeInit) -> u8 {
 }
 
 fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result<String, Failure> {
-    let keys = args.authorities.iter().map(motemix_directory::AuthorityKey::to_bytes).collect();
+    let keys = args.authorities.iter().map(AuthorityKey::to_bytes).collect();
     let mut config = NodeConfig::new(name, None, &network.network, keys, threshold(args));
     config.listen.clone_from(&args.listen);
     let mut directory =
