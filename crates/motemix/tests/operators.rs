@@ -97,6 +97,21 @@ fn who_was_not_admitted_is_told_and_kept_out() {
         &world.public("north"),
     ])
     .fails(1, &["stranger", "not empty"]);
+    // Whom the network does not know, and fewer than have to sign.
+    let (at, own) = (world.at("north"), [world.public("north"), world.public("south")]);
+    let other = tempfile::tempdir().unwrap();
+    let dir = other.path().join("other");
+    let init = ["node", "init", dir.to_str().unwrap(), "--listen", "127.0.0.1:1", "--directory", &at];
+    let stranger = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    motemix(init.into_iter().chain(["--authority", stranger]))
+        .fails(2, &["--authority", stranger, "none of"]);
+    let keys = ["--authority", &own[0], "--authority", &own[1], "--threshold", "1"];
+    motemix(init.into_iter().chain(keys)).fails(2, &["--threshold", "more than half"]);
+    assert!(!dir.exists());
+    // A node that offers more than it is asked for.
+    let path = descriptor.to_str().unwrap().to_owned();
+    let said = motemix(["authority", "add", &world.dir("south"), &path]).succeeds();
+    assert!(said.contains("an endpoint") && said.contains("--layer"), "{said}");
     // A name that another node has.
     world.admit("stranger", "stranger", Some(0), &["north"]);
     world.init("twin", "stranger", true);
