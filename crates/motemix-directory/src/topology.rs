@@ -136,8 +136,9 @@ impl<'a> Topology<'a> {
             is_first = false;
             loop {
                 self.draw_in_layer(rng, layer, mixes)?;
-                let sends_to_itself = begins && mixes.first() == Some(&from);
-                if !sends_to_itself && !(ends && mixes.last() == Some(&to)) {
+                let own_first = begins && mixes.first() == Some(&from);
+                let own_last = ends && mixes.last() == Some(&to);
+                if !own_first && !own_last {
                     break;
                 }
             }
