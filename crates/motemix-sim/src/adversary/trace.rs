@@ -1,7 +1,7 @@
 //! From a transfer back to who may have begun the packet, and on to where its reply may end.
 //!
-//! A path is a chain of transfers; its probability is the product of its links'. No mix of a way is
-//! there twice, so chains in which one is are left out. The ends may be mixes too.
+//! A path is a chain of transfers; its probability is the product of its links'. Neither end of a
+//! way is among its mixes, and no mix is there twice, so chains in which one is are left out.
 
 use super::knowledge::{Network, Purpose, Stage};
 use super::pool::Origin;
@@ -67,9 +67,7 @@ impl<'t> Traffic<'t> {
     pub fn starts(&self, transfer: u32) -> Vec<Start> {
         let mut starts: Vec<(u32, u16, f64)> = Vec::new();
         if let Some(last) = self.transfers.get(transfer as usize) {
-            self.back(transfer, self.network.hops, 1.0, &mut Vec::new(), &mut starts);
-            // Nobody writes to itself.
-            starts.retain(|(_, sender, _)| *sender != last.to);
+            self.back(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut starts);
         }
         // Several chains may lead to one transfer.
         starts.sort_by_key(|(transfer, ..)| *transfer);
@@ -92,7 +90,7 @@ impl<'t> Traffic<'t> {
         number: u32,
         hop: usize,
         weight: f64,
-        mixes: &mut Vec<u16>,
+        path: &mut Vec<u16>,
         starts: &mut Vec<(u32, u16, f64)>,
     ) {
         let index = number as usize;
@@ -100,7 +98,7 @@ impl<'t> Traffic<'t> {
             return;
         };
         let stage = Stage { purpose: Purpose::Trip, hop };
-        if !self.network.may_lead_to(transfer.to, stage) {
+        if path.contains(&transfer.from) || !self.network.may_lead_to(transfer.to, stage) {
             return;
         }
         if hop == 1 {
@@ -110,17 +108,14 @@ impl<'t> Traffic<'t> {
             }
             return;
         }
-        if mixes.contains(&transfer.from) {
-            return;
-        }
-        mixes.push(transfer.from);
+        path.push(transfer.from);
         for cause in &origin.causes {
             let weight = weight * cause.factor;
             if weight > self.negligible {
-                self.back(cause.transfer, hop - 1, weight, mixes, starts);
+                self.back(cause.transfer, hop - 1, weight, path, starts);
             }
         }
-        mixes.pop();
+        path.pop();
     }
 
     /// How probably the reply to a message that this transfer brought to its receiver ends at each
@@ -128,19 +123,18 @@ impl<'t> Traffic<'t> {
     pub fn returns(&self, transfer: u32) -> Vec<f64> {
         let mut ends = vec![0.0; self.network.nodes.len()];
         if let Some(last) = self.transfers.get(transfer as usize) {
-            self.on(transfer, self.network.hops, 1.0, &mut Vec::new(), &mut ends);
-            // Nobody writes to itself.
-            ends[usize::from(last.to)] = 0.0;
+            self.on(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut ends);
         }
         ends
     }
 
-    fn on(&self, number: u32, hop: usize, weight: f64, mixes: &mut Vec<u16>, ends: &mut [f64]) {
+    fn on(&self, number: u32, hop: usize, weight: f64, path: &mut Vec<u16>, ends: &mut [f64]) {
         for (next, factor) in self.effects.get(number as usize).into_iter().flatten() {
             let (weight, hop) = (weight * factor, hop + 1);
             let Some(transfer) = self.transfers.get(*next as usize) else { continue };
             let stage = Stage { purpose: Purpose::Trip, hop };
-            if weight <= self.negligible || !self.network.may_lead_to(transfer.to, stage) {
+            let fits = !path.contains(&transfer.to) && self.network.may_lead_to(transfer.to, stage);
+            if weight <= self.negligible || !fits {
                 continue;
             }
             if hop == self.network.last_hop(Purpose::Trip) {
@@ -149,12 +143,9 @@ impl<'t> Traffic<'t> {
                 }
                 continue;
             }
-            if mixes.contains(&transfer.to) {
-                continue;
-            }
-            mixes.push(transfer.to);
-            self.on(*next, hop, weight, mixes, ends);
-            mixes.pop();
+            path.push(transfer.to);
+            self.on(*next, hop, weight, path, ends);
+            path.pop();
         }
     }
 }
