@@ -110,15 +110,7 @@
     mov     r9, r1
     mov     lr, r2
     product_128 HIGH
-    ldr     r4, [sp, #FACTOR_A]
-    apart_128 APART_A
-    mov     r8, r4
-    ldr     r4, [sp, #FACTOR_B]
-    apart_128 APART_B
-    mov     r0, r8
-    eors    r0, r4
-    mvns    r0, r0
-    str     r0, [sp, #SIGN]
+    factors_apart
     product_128 MIDDLE, APART_A, APART_B
     fold    0
     end     field_multiply

@@ -88,15 +88,7 @@
     adds    r1, #16
     adds    r2, #16
     bl      multiply_128
-    ldr     r4, [sp, #FACTOR_A]
-    apart_128 APART_A
-    mov     r8, r4
-    ldr     r4, [sp, #FACTOR_B]
-    apart_128 APART_B
-    mov     r0, r8
-    eors    r0, r4
-    mvns    r0, r0
-    str     r0, [sp, #SIGN]
+    factors_apart
     add     r0, sp, #MIDDLE
     add     r1, sp, #APART_A
     add     r2, sp, #APART_B

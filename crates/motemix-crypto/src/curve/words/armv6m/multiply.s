@@ -43,6 +43,19 @@
     stm     r5!, {r0-r3}
 .endm
 
+@ Both factors' halves apart, and the sign of m in the place of the first one's pointer. Takes r0-r8.
+.macro factors_apart
+    ldr     r4, [sp, #FACTOR_A]
+    apart_128 APART_A
+    mov     r8, r4
+    ldr     r4, [sp, #FACTOR_B]
+    apart_128 APART_B
+    mov     r0, r8
+    eors    r0, r4
+    mvns    r0, r0
+    str     r0, [sp, #SIGN]
+.endm
+
 @ Adds four words at sp + \from to r0-r3, or takes them off. Takes r4, r5, r7.
 .macro chain from, first, next
     add     r7, sp, #\from
