@@ -43,7 +43,7 @@
     stm     r5!, {r0-r3}
 .endm
 
-@ Both factors' halves apart, and the sign of m in the place of the first one's pointer. Takes r0-r8.
+@ Both factors' halves apart, and the sign of m in the place of the first pointer. Takes r0-r8.
 .macro factors_apart
     ldr     r4, [sp, #FACTOR_A]
     apart_128 APART_A
