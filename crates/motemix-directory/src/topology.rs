@@ -84,22 +84,26 @@ impl<'a> Topology<'a> {
         self.layers
     }
 
-    /// Fills `out` with distinct mixes, none of them in `avoid` (the sender and the receiver), in
-    /// the order in which a packet passes them.
+    /// Fills `out` with the distinct mixes of a way from `from` to `to`, in the order in which a
+    /// packet passes them. Nobody sends to itself: the first is not `from`, and the last is not
+    /// `to`. Otherwise the ends are mixes like any other, so that who hears a link cannot rule
+    /// anybody out.
     ///
     /// With L layers, each gets `out.len() / L` mixes and a uniformly random choice of
     /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered
-    /// choice of mixes is equally likely. With one layer that is a free route. Two passes over
-    /// the entries for each mix drawn, and one for each layer.
+    /// choice of mixes that this leaves is equally likely. With one layer that is a free route. Two
+    /// passes over the entries for each mix drawn, and one for each layer; a layer's mixes are
+    /// drawn again while one of them is its own neighbour.
     ///
     /// # Errors
-    /// [`PathError`] if a layer has fewer mixes than it might have to give. That does not depend on
-    /// `rng`: what is refused is always refused. `out` is then unchanged.
+    /// [`PathError`] if a layer has fewer mixes beside the two ends than it might have to give.
+    /// That does not depend on `rng`: what is refused is always refused. `out` is then unchanged.
     pub fn draw_mixes<R: CryptoRng + ?Sized>(
         &self,
         rng: &mut R,
         out: &mut [NodeId],
-        avoid: &[NodeId],
+        from: NodeId,
+        to: NodeId,
     ) -> Result<(), PathError> {
         if out.is_empty() {
             return Ok(());
@@ -111,26 +115,52 @@ impl<'a> Topology<'a> {
         let (each, mut extra) = (out.len() / layers, (out.len() % layers) as u32);
         let needed = each + usize::from(extra > 0);
         for layer in 0..self.layers {
-            let eligible = self.mixes(layer).filter(|id| !avoid.contains(id)).count();
+            let eligible = self.mixes(layer).filter(|id| ![from, to].contains(id)).count();
             if eligible < needed {
                 return Err(PathError::TooFewMixes { layer, eligible, needed });
             }
         }
-        let mut filled = 0;
+        let mut left = out;
+        let mut is_first = true;
         for layer in 0..self.layers {
             // Of the layers left, `extra` are still to be chosen (Knuth, TAOCP 2, algorithm 3.4.2
             // S).
             let chosen = below(rng, u32::from(self.layers - layer)) < extra;
             extra -= u32::from(chosen);
-            for _ in 0..each + usize::from(chosen) {
-                let (taken, free) = out.split_at_mut(filled);
-                let candidates = || self.mixes(layer).filter(|id| !avoid.contains(id) && !taken.contains(id));
-                let mix =
-                    pick(rng, candidates).ok_or(PathError::TooFewMixes { layer, eligible: 0, needed })?;
-                if let Some(place) = free.first_mut() {
-                    *place = mix;
+            let (mixes, others) = left.split_at_mut(each + usize::from(chosen));
+            let (begins, ends) = (is_first, others.is_empty());
+            left = others;
+            if mixes.is_empty() {
+                continue;
+            }
+            is_first = false;
+            loop {
+                self.draw_in_layer(rng, layer, mixes)?;
+                let own_first = begins && mixes.first() == Some(&from);
+                let own_last = ends && mixes.last() == Some(&to);
+                if !own_first && !own_last {
+                    break;
                 }
-                filled += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Any ordered choice of distinct mixes of a layer, all equally likely.
+    fn draw_in_layer<R: CryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        layer: u8,
+        out: &mut [NodeId],
+    ) -> Result<(), PathError> {
+        let needed = out.len();
+        for filled in 0..needed {
+            let (taken, free) = out.split_at_mut(filled);
+            let candidates = || self.mixes(layer).filter(|id| !taken.contains(id));
+            let mix =
+                pick(rng, candidates).ok_or(PathError::TooFewMixes { layer, eligible: filled, needed })?;
+            if let Some(place) = free.first_mut() {
+                *place = mix;
             }
         }
         Ok(())
@@ -214,7 +244,7 @@ pub enum PathError {
     TooFewMixes {
         /// Which.
         layer: u8,
-        /// Mixes that may be drawn.
+        /// Its mixes beside the two ends.
         eligible: usize,
         /// Mixes that a path of this length may need of one layer.
         needed: usize,
@@ -229,7 +259,7 @@ impl fmt::Display for PathError {
             Self::NoMix => f.write_str("the network has no mix; use one hop each way, or add mixes"),
             Self::TooFewMixes { layer, eligible, needed } => write!(
                 f,
-                "layer {layer} has {eligible} mixes besides those avoided, and a path may need {needed}; \
+                "layer {layer} has {eligible} mixes besides the two ends, and a path may need {needed}; \
                  use fewer hops, or add mixes"
             ),
             Self::NoNode => f.write_str("there is no other node; add nodes"),

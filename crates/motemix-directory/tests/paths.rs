@@ -1,4 +1,4 @@
-//! Paths through the network: distinct, unbiased, and never through those who are to be avoided.
+//! Paths through the network: distinct mixes, unbiased, and nobody beside itself.
 
 mod network;
 
@@ -15,15 +15,19 @@ fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
-/// How often each path of that many mixes was drawn.
-fn tally(layers: &[usize], mixes: usize, avoid: &[NodeId], draws: u32) -> HashMap<Vec<u16>, u32> {
+/// Ends that are no mixes of these networks.
+const OUTSIDE: [u16; 2] = [40, 41];
+
+/// How often each path of that many mixes was drawn from the first of these ends to the second.
+fn tally(layers: &[usize], mixes: usize, ends: [u16; 2], draws: u32) -> HashMap<Vec<u16>, u32> {
     let entries = entries(layers, 2);
     let topology = Topology::new(&entries).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let [from, to] = ends.map(id);
     let mut counts = HashMap::new();
     for _ in 0..draws {
         let mut out = vec![id(0); mixes];
-        topology.draw_mixes(&mut rng, &mut out, avoid).unwrap();
+        topology.draw_mixes(&mut rng, &mut out, from, to).unwrap();
         *counts.entry(out.iter().map(|id| id.get()).collect()).or_default() += 1;
     }
     counts
@@ -41,18 +45,18 @@ fn assert_uniform<K>(counts: &HashMap<K, u32>, kinds: u32) {
 
 #[test]
 fn one_mix_of_each_layer() {
-    let counts = tally(&[2, 3, 4], 3, &[], 24_000);
+    let counts = tally(&[2, 3, 4], 3, OUTSIDE, 24_000);
     assert_uniform(&counts, 2 * 3 * 4);
 }
 
 #[test]
 fn fewer_mixes_than_layers() {
     // Equal layers, so all paths are equally likely: 3 choices of 2 layers, 4 of mixes.
-    assert_uniform(&tally(&[2, 2, 2], 2, &[], 12_000), 12);
+    assert_uniform(&tally(&[2, 2, 2], 2, OUTSIDE, 12_000), 12);
     // Unequal ones: every choice of layers is equally likely, whatever their sizes.
     let layer = |mix: &u16| usize::from(*mix >= 1) + usize::from(*mix >= 6);
     let mut choices = HashMap::new();
-    for (path, count) in tally(&[1, 5, 2], 2, &[], 12_000) {
+    for (path, count) in tally(&[1, 5, 2], 2, OUTSIDE, 12_000) {
         *choices.entry(path.iter().map(layer).collect::<Vec<_>>()).or_default() += count;
     }
     assert_uniform(&choices, 3);
@@ -62,7 +66,7 @@ fn fewer_mixes_than_layers() {
 #[test]
 fn more_mixes_than_layers() {
     // Four mixes in three layers of two: one layer gives both, in either order.
-    let counts = tally(&[2, 2, 2], 4, &[], 24_000);
+    let counts = tally(&[2, 2, 2], 4, OUTSIDE, 24_000);
     assert_uniform(&counts, 3 * 2 * 2 * 2);
     let layers = |path: &[u16]| path.iter().map(|mix| mix / 2).collect::<Vec<_>>();
     assert!(counts.keys().all(|path| layers(path).is_sorted()));
@@ -70,8 +74,30 @@ fn more_mixes_than_layers() {
 
 #[test]
 fn one_layer_is_a_free_route() {
-    // Ordered choices of 3 out of 6, less the one avoided.
-    assert_uniform(&tally(&[6], 3, &[id(4)], 30_000), 5 * 4 * 3);
+    // Ordered choices of 3 out of 6.
+    assert_uniform(&tally(&[6], 3, OUTSIDE, 30_000), 6 * 5 * 4);
+}
+
+/// If the sender were never the last mix, each message would rule out the node that it came from.
+#[test]
+fn the_ends_are_mixes_like_any_other_but_nobody_sends_to_itself() {
+    let counts = tally(&[6], 3, [4, 2], 30_000);
+    // Less those that begin with 4 or end with 2, of which 4 do both.
+    assert_uniform(&counts, 6 * 5 * 4 - 2 * 5 * 4 + 4);
+    for end in [4, 2] {
+        assert!(counts.keys().any(|path| path[1] == end), "{end} is a mix in the middle");
+    }
+    assert!(counts.keys().any(|path| path[2] == 4) && counts.keys().any(|path| path[0] == 2));
+    assert!(counts.keys().all(|path| path[0] != 4 && path[2] != 2));
+    // A loop has one node at both ends.
+    assert_uniform(&tally(&[5], 2, [1, 1], 20_000), 4 * 3);
+    // A layer's share of the paths does not depend on who is in it.
+    let counts = tally(&[3, 3, 3], 2, [0, 40], 30_000);
+    let mut choices = HashMap::new();
+    for (path, count) in &counts {
+        *choices.entry(path.iter().map(|mix| mix / 3).collect::<Vec<_>>()).or_default() += *count;
+    }
+    assert_uniform(&choices, 3);
 }
 
 #[test]
@@ -82,14 +108,14 @@ fn too_few_mixes_are_refused_always_and_leave_the_path_alone() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut out = [id(77)];
         // The drawn layer might well be another; the answer must not depend on luck.
-        let refused = topology.draw_mixes(&mut rng, &mut out, &[id(2)]);
+        let refused = topology.draw_mixes(&mut rng, &mut out, id(2), id(40));
         assert_eq!(refused, Err(PathError::TooFewMixes { layer: 1, eligible: 0, needed: 1 }));
         assert_eq!(out, [id(77)]);
-        let refused = topology.draw_mixes(&mut rng, &mut [id(0); 4], &[]);
+        let refused = topology.draw_mixes(&mut rng, &mut [id(0); 4], id(40), id(41));
         assert_eq!(refused, Err(PathError::TooFewMixes { layer: 1, eligible: 1, needed: 2 }));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    assert_eq!(topology.draw_mixes(&mut rng, &mut [], &[]), Ok(()));
+    assert_eq!(topology.draw_mixes(&mut rng, &mut [], id(40), id(41)), Ok(()));
 }
 
 #[test]
@@ -97,7 +123,7 @@ fn a_network_without_mixes() {
     let entries = entries(&[], 2);
     let topology = Topology::new(&entries).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    assert_eq!(topology.draw_mixes(&mut rng, &mut [id(0)], &[]), Err(PathError::NoMix));
+    assert_eq!(topology.draw_mixes(&mut rng, &mut [id(0)], id(40), id(41)), Err(PathError::NoMix));
     assert_eq!(topology.draw_node(&mut rng, &[id(0)]), Ok(id(1)));
     assert_eq!(topology.draw_node(&mut rng, &[id(0), id(1)]), Err(PathError::NoNode));
 }
@@ -141,17 +167,17 @@ fn entries_that_are_no_topology() {
 
 proptest! {
     #[test]
-    fn paths_are_distinct_ascending_and_avoid(
+    fn paths_are_distinct_and_ascending_and_nobody_sends_to_itself(
         layers in prop::collection::vec(1usize..6, 1..6),
         mixes in 0usize..12,
-        avoid in prop::collection::vec(0u16..30, 0..4),
+        ends in [0u16..30, 0u16..30],
         seed: u64,
     ) {
         let entries = entries(&layers, 3);
         let topology = Topology::new(&entries).unwrap();
-        let avoid: Vec<_> = avoid.into_iter().map(id).collect();
+        let [from, to] = ends.map(id);
         let mut out = vec![id(99); mixes];
-        let drawn = topology.draw_mixes(&mut ChaCha8Rng::seed_from_u64(seed), &mut out, &avoid);
+        let drawn = topology.draw_mixes(&mut ChaCha8Rng::seed_from_u64(seed), &mut out, from, to);
         if drawn.is_ok() {
             let layer = |id: &NodeId| match topology.entry(*id).unwrap().role {
                 Role::Mix { layer } => usize::from(layer),
@@ -163,7 +189,7 @@ proptest! {
                 let share = passed.iter().filter(|layer| **layer == number).count();
                 prop_assert!(share == mixes / layers.len() || share == mixes.div_ceil(layers.len()));
             }
-            prop_assert!(out.iter().all(|id| !avoid.contains(id)));
+            prop_assert!(out.first() != Some(&from) && out.last() != Some(&to));
             out.sort();
             out.dedup();
             prop_assert_eq!(out.len(), mixes);

@@ -65,7 +65,7 @@ fn no_path_leads_to_nobody() {
     for _ in 0..500 {
         drawn.insert(topology.draw_node(&mut rng, &[]).unwrap());
         let mut path = [id(0); 3];
-        topology.draw_mixes(&mut rng, &mut path, &[]).unwrap();
+        topology.draw_mixes(&mut rng, &mut path, id(5), id(7)).unwrap();
         drawn.extend(path);
     }
     assert_eq!(drawn, [1, 2, 3, 4, 5, 7].map(id).into());

@@ -325,7 +325,7 @@ impl Path {
         &self.ids[..self.len]
     }
 
-    /// Appends `hops - 1` mixes and then `to`. Neither end is among the mixes.
+    /// Appends `hops - 1` mixes and then `to`.
     fn way<R: CryptoRng>(
         &mut self,
         topology: &Topology<'_>,
@@ -337,7 +337,7 @@ impl Path {
         let end = self.len + hops;
         let way = self.ids.get_mut(self.len..end).ok_or(PathError::NoNode)?;
         let (last, mixes) = way.split_last_mut().ok_or(PathError::NoNode)?;
-        topology.draw_mixes(rng, mixes, &[from, to])?;
+        topology.draw_mixes(rng, mixes, from, to)?;
         *last = to;
         self.len = end;
         Ok(())

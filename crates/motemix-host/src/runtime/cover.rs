@@ -1,5 +1,5 @@
 //! Whether the network has paths for a node's cover: in a layer with too few mixes, those have none
-//! that leave and come back, because nobody is on a path of its own.
+//! that leave and come back: there have to be enough besides the node itself.
 
 use motemix_directory::{Entry, PathError, Topology};
 use motemix_sphinx::NodeId;
@@ -20,7 +20,7 @@ pub(super) fn missing<R: CryptoRng>(network: &Network, me: NodeId, rng: &mut R) 
     let mut draw = |hops: u8| {
         let mut path = [me; MAX_HOPS];
         let mixes = usize::from(hops.saturating_sub(1)).min(path.len());
-        topology.draw_mixes(rng, &mut path[..mixes], &[me])
+        topology.draw_mixes(rng, &mut path[..mixes], me, me)
     };
     // What is refused once is always refused.
     let refused = draw(parameters.max_hops).err()?;

@@ -265,7 +265,7 @@ fn packets_of_garbage_cost_no_tag() {
 /// Whole packets of garbage, four a second for a minute, while a message goes from the first board
 /// to the second. How many of them the second board read.
 fn read_under_garbage(from: impl Fn(&mut Stranger) -> ExtendedAddress) -> (u64, World) {
-    let mut world = World::running(4, &Terms::default(), 59);
+    let mut world = World::running(4, &Terms::default(), 71);
     world.exchange(0, 1, "before");
     let mut stranger = Stranger::new(&world, 59);
     world.inbox(1);

@@ -78,7 +78,7 @@ fn waiting(world: &World, board: usize) -> usize {
 #[test]
 fn a_reading_is_signed_sent_acknowledged_and_believed_once() {
     let terms = Terms::default();
-    let mut world = World::running(3, &terms, 60);
+    let mut world = World::running(3, &terms, 70);
     let mut verifier = Verifier::of(&mut world, 0);
     assert!(world.say(0, &format!("readings {} 20", name(1))).ends_with("ok\n"));
     world.seconds(70);
@@ -301,7 +301,7 @@ fn what_is_replayed_altered_or_of_a_stranger_is_not_believed_and_told() {
 
 #[test]
 fn a_power_cut_lets_no_reading_in_again_and_neither_does_who_types_a_device_twice() {
-    let mut world = World::running(3, &Terms::default(), 66);
+    let mut world = World::running(3, &Terms::default(), 70);
     let (introduction, number) = introduced(&mut world, 0);
     believe(&mut world, "shed");
     send_readings(&mut world);

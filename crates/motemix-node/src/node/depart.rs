@@ -178,7 +178,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         let mixes = usize::from(self.config.parameters.max_hops).saturating_sub(1);
         let mut path = [self.me; MAX_HOPS];
         match (Topology::new(self.nodes.get()), path.get_mut(..mixes)) {
-            (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, &[self.me, to]).is_ok(),
+            (Ok(topology), Some(path)) => topology.draw_mixes(&mut self.rng, path, self.me, to).is_ok(),
             _ => false,
         }
     }

@@ -3,8 +3,8 @@
 //! Where mixes hold hundreds of packets, a message has more chains of transfers than can be gone
 //! through one by one. But a chain's probability is the product of its links', so chains are added
 //! up link by link: each transfer has a row with a number for each node. No chain is left out, and
-//! of three hops each way every rule for paths is a rule for two neighbouring links of a chain, or
-//! for its end: neither end of a way is among its mixes, and no mix is there twice.
+//! of three hops each way there is no rule for paths that needs more: the two mixes of a way
+//! differ, and so do its ends.
 //!
 //! A row is needed while its packet may be inside of a node, so memory grows with the packets that
 //! are under way, and not with the run. What is lost is which transfer a message began with:
@@ -15,7 +15,7 @@ use super::pool::{Cause, Follow, Origin};
 use super::sniffer::Transfer;
 use std::collections::BTreeMap;
 
-/// Hops of each way for which the rules for paths are rules for neighbours.
+/// Hops of each way for which the rules for paths are rules for neighbours: nobody sends to itself.
 pub(crate) const HOPS: usize = 3;
 
 /// A number for each node.
@@ -154,9 +154,8 @@ impl<'f> Flow<'f> {
         let is_first = self.may_be(&transfer, HOPS + 1);
         let mut told = Vec::new();
         for cause in causes {
-            // The first of a reply left its receiver, which is no mix of the way back, and not its
-            // end.
-            if let Some(last) = last.as_ref().filter(|_| transfer.to != cause.from) {
+            // The first of a reply left its receiver, which is not its end.
+            if let Some(last) = &last {
                 let first = self.rows[usize::from(transfer.from)].first_of(cause.place);
                 add(first, last, cause.factor);
                 first[usize::from(cause.from)] = 0.0;
@@ -210,23 +209,18 @@ impl Follow for Flow<'_> {
             let place = *self.places[at].get_or_insert_with(|| rows.add());
             self.undone[at] += 1;
             links.push(Link { transfer: before, factor, place, from });
-            if from == transfer.to {
-                continue;
-            }
             if is_second {
                 senders[usize::from(from)] += self.begun[at] * factor;
             }
-            // The receiver is none of the mixes.
             if let Some(ends) = &mut ends {
                 add(&mut ends.senders, &self.senders[at], factor);
             }
-            // The last transfer of a reply does not go to a mix of it.
             if is_last {
                 rows.last_but_one(place)[usize::from(transfer.to)] += factor;
             }
         }
         if let Some(ends) = ends {
-            // Nor is it the sender.
+            // Nobody writes to itself.
             ends.senders[usize::from(transfer.to)] = 0.0;
         }
         let number = number as usize;

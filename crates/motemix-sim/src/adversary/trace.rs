@@ -1,7 +1,7 @@
 //! From a transfer back to who may have begun the packet, and on to where its reply may end.
 //!
-//! A path is a chain of transfers; its probability is the product of its links'. Neither end of a
-//! way is among its mixes, and no mix is there twice, so chains in which one is are left out.
+//! A path is a chain of transfers; its probability is the product of its links'. No mix of a way is
+//! there twice, so chains in which one is are left out. The ends may be mixes too.
 
 use super::knowledge::{Network, Purpose, Stage};
 use super::pool::Origin;
@@ -67,7 +67,9 @@ impl<'t> Traffic<'t> {
     pub fn starts(&self, transfer: u32) -> Vec<Start> {
         let mut starts: Vec<(u32, u16, f64)> = Vec::new();
         if let Some(last) = self.transfers.get(transfer as usize) {
-            self.back(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut starts);
+            self.back(transfer, self.network.hops, 1.0, &mut Vec::new(), &mut starts);
+            // Nobody writes to itself.
+            starts.retain(|(_, sender, _)| *sender != last.to);
         }
         // Several chains may lead to one transfer.
         starts.sort_by_key(|(transfer, ..)| *transfer);
@@ -90,7 +92,7 @@ impl<'t> Traffic<'t> {
         number: u32,
         hop: usize,
         weight: f64,
-        path: &mut Vec<u16>,
+        mixes: &mut Vec<u16>,
         starts: &mut Vec<(u32, u16, f64)>,
     ) {
         let index = number as usize;
@@ -98,7 +100,7 @@ impl<'t> Traffic<'t> {
             return;
         };
         let stage = Stage { purpose: Purpose::Trip, hop };
-        if path.contains(&transfer.from) || !self.network.may_lead_to(transfer.to, stage) {
+        if !self.network.may_lead_to(transfer.to, stage) {
             return;
         }
         if hop == 1 {
@@ -108,14 +110,17 @@ impl<'t> Traffic<'t> {
             }
             return;
         }
-        path.push(transfer.from);
+        if mixes.contains(&transfer.from) {
+            return;
+        }
+        mixes.push(transfer.from);
         for cause in &origin.causes {
             let weight = weight * cause.factor;
             if weight > self.negligible {
-                self.back(cause.transfer, hop - 1, weight, path, starts);
+                self.back(cause.transfer, hop - 1, weight, mixes, starts);
             }
         }
-        path.pop();
+        mixes.pop();
     }
 
     /// How probably the reply to a message that this transfer brought to its receiver ends at each
@@ -123,18 +128,19 @@ impl<'t> Traffic<'t> {
     pub fn returns(&self, transfer: u32) -> Vec<f64> {
         let mut ends = vec![0.0; self.network.nodes.len()];
         if let Some(last) = self.transfers.get(transfer as usize) {
-            self.on(transfer, self.network.hops, 1.0, &mut vec![last.to], &mut ends);
+            self.on(transfer, self.network.hops, 1.0, &mut Vec::new(), &mut ends);
+            // Nobody writes to itself.
+            ends[usize::from(last.to)] = 0.0;
         }
         ends
     }
 
-    fn on(&self, number: u32, hop: usize, weight: f64, path: &mut Vec<u16>, ends: &mut [f64]) {
+    fn on(&self, number: u32, hop: usize, weight: f64, mixes: &mut Vec<u16>, ends: &mut [f64]) {
         for (next, factor) in self.effects.get(number as usize).into_iter().flatten() {
             let (weight, hop) = (weight * factor, hop + 1);
             let Some(transfer) = self.transfers.get(*next as usize) else { continue };
             let stage = Stage { purpose: Purpose::Trip, hop };
-            let fits = !path.contains(&transfer.to) && self.network.may_lead_to(transfer.to, stage);
-            if weight <= self.negligible || !fits {
+            if weight <= self.negligible || !self.network.may_lead_to(transfer.to, stage) {
                 continue;
             }
             if hop == self.network.last_hop(Purpose::Trip) {
@@ -143,9 +149,12 @@ impl<'t> Traffic<'t> {
                 }
                 continue;
             }
-            path.push(transfer.to);
-            self.on(*next, hop, weight, path, ends);
-            path.pop();
+            if mixes.contains(&transfer.to) {
+                continue;
+            }
+            mixes.push(transfer.to);
+            self.on(*next, hop, weight, mixes, ends);
+            mixes.pop();
         }
     }
 }

@@ -23,11 +23,12 @@ fn journeys(nodes: u16, every: f64, packets: usize) -> (Vec<Transfer>, Vec<Deliv
     for _ in 0..packets {
         begins -= libm::log(uniform()) * every / f64::from(nodes);
         let mut path: Vec<u16> = Vec::new();
-        // The sender, two mixes, the receiver, two mixes; the ends of a way are none of its mixes.
+        // The sender, two mixes, the receiver, two mixes: nobody sends to itself, or writes to itself.
         while path.len() < 2 * HOPS {
             let drawn = (uniform() * f64::from(nodes)) as u16;
-            let way = if path.len() < 4 { &path[..] } else { &path[3..] };
-            if !way.contains(&drawn) && (path.len() < 4 || drawn != path[0]) {
+            let writes_to_itself = path.len() == HOPS && drawn == path[0];
+            let comes_home_from_itself = path.len() + 1 == 2 * HOPS && drawn == path[0];
+            if path.last() != Some(&drawn) && !writes_to_itself && !comes_home_from_itself {
                 path.push(drawn);
             }
         }
