@@ -171,9 +171,8 @@ impl Listener {
             let mut buffer = [0; 2048];
             while let Ok(len) = socket.recv(&mut buffer) {
                 let _ = socket.send_to(&buffer[..len], ("::1", to));
-                if sender.send(buffer[..len].to_vec()).is_err() {
-                    return;
-                }
+                // It hands on for as long as the process lives, whether anybody still wants to know or not.
+                let _ = sender.send(buffer[..len].to_vec());
             }
         });
         Self { port, heard }
