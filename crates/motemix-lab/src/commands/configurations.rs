@@ -47,9 +47,9 @@ struct Figures {
     /// How often the likeliest sender of one message is the true one; and by chance.
     first_guess: f64,
     by_chance: f64,
-    /// The same after so many messages to one receiver.
-    with_habits: f64,
-    with_habits_after: f64,
+    /// The share of senders whose receiver is named after so many messages of each.
+    receivers_named: f64,
+    receivers_named_after: f64,
     half_named_after: Named,
     most_named_after: Named,
 }
@@ -102,8 +102,8 @@ pub fn configurations(args: &Args) -> Result<(), Failure> {
     row("first guess at one message; by chance", &|figures| {
         format!("{}; {}", percent(figures.first_guess), percent(figures.by_chance))
     });
-    row("first guess after many messages", &|figures| {
-        format!("{} after {:.0}", percent(figures.with_habits), figures.with_habits_after)
+    row("receivers named after many messages", &|figures| {
+        format!("{} after {:.0}", percent(figures.receivers_named), figures.receivers_named_after)
     });
     row("half of the receivers named after", &|figures| {
         format!("{} messages", figures.half_named_after.text())
@@ -134,16 +134,11 @@ struct Percentiles {
 #[derive(Deserialize)]
 struct Anonymity {
     round_trip: Guesses,
-    with_habits: Learned,
+    receivers_named: Option<f64>,
     receivers_by_chance: Option<f64>,
     messages_each: Option<f64>,
     half_named_after: Option<f64>,
     most_named_after: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Learned {
-    round_trip: Guesses,
 }
 
 #[derive(Deserialize)]
@@ -195,8 +190,8 @@ fn building(args: &Args, plan: &Plan) -> Result<Figures, Failure> {
         ),
         first_guess: mean(|outcome| outcome.anonymity.round_trip.first_guess),
         by_chance: mean(|outcome| outcome.anonymity.receivers_by_chance.unwrap_or(0.0)),
-        with_habits: mean(|outcome| outcome.anonymity.with_habits.round_trip.first_guess),
-        with_habits_after: each,
+        receivers_named: mean(|outcome| outcome.anonymity.receivers_named.unwrap_or(0.0)),
+        receivers_named_after: each,
         half_named_after: named(|outcome| outcome.anonymity.half_named_after),
         most_named_after: named(|outcome| outcome.anonymity.most_named_after),
     })
@@ -215,7 +210,8 @@ fn hosts(args: &Args) -> Result<Figures, Failure> {
     progress.at(0, "hosts: follows packets through the mixes");
     let trials = targets(network, TRIALS, SEED);
     let found = Linkability::of(&trials, SEED);
-    let with_habits = best_guess_after(args.habits, &trials, SEED);
+    // Each trial has one receiver: whoever the best guess names is named.
+    let receivers_named = best_guess_after(args.habits, &trials, SEED);
     progress.finish();
     let stream = |mean: Duration| 1.0 / mean.as_secs_f64();
     let packet_len = u32::try_from(Format::HARDENED.datagram_len()).unwrap_or(u32::MAX);
@@ -245,8 +241,8 @@ fn hosts(args: &Args) -> Result<Figures, Failure> {
         energy: format!("{:.0} kJ a day of LTE, {:.0} kJ of 5G", lte / 1e3, nr / 1e3),
         first_guess: found.round_trip.best_guess.mean,
         by_chance: 1.0 / f64::from(point.clients),
-        with_habits: with_habits.mean,
-        with_habits_after: args.habits.into(),
+        receivers_named: receivers_named.mean,
+        receivers_named_after: args.habits.into(),
         half_named_after: named(known.half, known.bound),
         most_named_after: named(known.most, known.bound),
     })
