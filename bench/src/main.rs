@@ -25,7 +25,8 @@ Usage: motemix-bench [--quick] [--only GROUP] [--json FILE] [--programs DIR]
       --quick          a few turns only: shows that everything runs, not how fast
       --only GROUP     the rows of one group: packet, curve, link, loopix, forward,
                        broker, sim or replay
-      --json FILE      where the rows go (default: target/bench.json of the project)
+      --json FILE      where the rows go (default: target/bench.json of the project, or
+                       target/bench-quick.json with --quick)
       --programs DIR   where motemix (for nodes that forward) and motemix-lab are
                        (default: target/release of the project)
 
@@ -45,7 +46,8 @@ enum Task {
 fn main() -> Result<()> {
     match task()? {
         Task::Bench { quick, only, json, programs } => {
-            let json = or_in_target(json, "bench.json")?;
+            // What shows no speed does not take the place of what does.
+            let json = or_in_target(json, if quick { "bench-quick.json" } else { "bench.json" })?;
             bench(quick, only, &json, &or_in_target(programs, "release")?)
         }
         Task::Forward(format, next) => forwarder::run(format, next),

@@ -2,6 +2,7 @@
 
 use crate::report::printable;
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command did not do its work. Prints as one line.
@@ -28,6 +29,19 @@ impl Failure {
         match self {
             Self::Broken(error) => Self::Broken(error.context(what)),
             Self::Failed(error) => Self::Failed(error.context(what)),
+        }
+    }
+
+    /// The same, told of the folder `path` where it was met in `stand_in`.
+    #[must_use]
+    pub fn about(self, path: &Path, stand_in: &Path) -> Self {
+        let told = |error: &anyhow::Error| {
+            let text = format!("{error:#}");
+            anyhow::anyhow!(text.replace(&*stand_in.to_string_lossy(), &path.to_string_lossy()))
+        };
+        match self {
+            Self::Broken(error) => Self::Broken(told(&error)),
+            Self::Failed(error) => Self::Failed(told(&error)),
         }
     }
 

@@ -131,7 +131,8 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     let dir = dir.to_str().unwrap();
     motemix(["authority", "serve", dir]).fails(2, &["authority.toml"]);
     let words = ["authority", "init", dir, "--network", "Orchard!", "--listen", "127.0.0.1:7000"];
-    motemix(words).fails(2, &["network", "a-z"]);
+    // Told of where it was to be, and not of the folder in which it is made.
+    motemix(words).fails(2, &["north/authority.toml", "network", "a-z"]);
     let words = ["authority", "init", dir, "--network", "orchard", "--listen", "127.0.0.1:7000"];
     let said = motemix(words).succeeds();
     let own = said.lines().next().unwrap().to_owned();
@@ -145,6 +146,8 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     let peer = format!("{theirs}@127.0.0.1:7001");
     motemix(["authority", "peers", dir, "--threshold", "1", &peer]).fails(2, &["more than half", "2"]);
     motemix(["authority", "peers", dir, "--threshold", "2", &peer]).succeeds();
+    motemix(["authority", "peers", dir, "--threshold", "2", &format!("{theirs}@::1:7002")])
+        .fails(2, &["[::1]:7002"]);
     motemix(["authority", "status", "127.0.0.1:1"]).fails(1, &["127.0.0.1:1"]);
 }
 

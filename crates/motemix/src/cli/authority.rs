@@ -80,8 +80,11 @@ pub struct NamedPeer {
 
 fn parse_peer(text: &str) -> Result<NamedPeer, String> {
     let (key, at) = text.split_once('@').ok_or("not a key, '@', a host and a port")?;
-    if at.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
-        return Err(format!("{at:?} is not a host and a port"));
+    let named = at.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    let (host, port) = named.ok_or_else(|| format!("{at:?} is not a host and a port"))?;
+    // Whether the last number of `::1:7002` is a port, nobody knows.
+    if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
+        return Err(format!("an IPv6 address stands in brackets: [{host}]:{port}"));
     }
     Ok(NamedPeer { key: parse_authority(key)?, at: at.to_owned() })
 }

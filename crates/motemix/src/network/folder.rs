@@ -66,7 +66,8 @@ pub fn make_whole(dir: &Path, fill: impl FnOnce(&Path) -> Result<(), Failure>) -
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir_in(parent)
         .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-    fill(unfinished.path())?;
+    // Whoever is told what is wrong looks for it where the folder was to be.
+    fill(unfinished.path()).map_err(|failure| failure.about(dir, unfinished.path()))?;
     fs::rename(unfinished.path(), dir).map_err(|error| match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory => occupied(dir),
         _ => anyhow::Error::new(error).context(format!("cannot make {}", dir.display())),
