@@ -143,7 +143,7 @@ pub(crate) fn a_network_signs_and_a_host_believes(motes: &mut [Mote], restart: &
     assert!(more.len() >= 2, "{} readings", more.len());
     let new = believed(&host, &more);
     let last =
-        more.iter().zip(&new).filter(|(_, number)| number.is_some()).map(|(message, _)| message).last();
+        more.iter().zip(&new).filter(|(_, number)| number.is_some()).map(|(message, _)| message).next_back();
     used.extend(new.iter().flatten());
     let seen: HashSet<_> = used.iter().collect();
     assert_eq!(seen.len(), used.len(), "each has a number of its own: {used:?}");
