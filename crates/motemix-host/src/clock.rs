@@ -10,6 +10,7 @@ use motemix_directory::UnixTime;
 use motemix_node::Instant;
 
 pub use memory::ClockMemory;
+pub(crate) use memory::boot_id;
 pub use witnesses::{ClockVerdict, Reading, Timekeeper};
 
 /// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall

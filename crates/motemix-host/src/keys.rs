@@ -7,6 +7,7 @@
 mod card;
 mod device;
 mod file;
+mod place;
 mod preshared;
 mod rotation;
 
@@ -21,7 +22,10 @@ use motemix_directory::{
 use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
+use crate::store::Birth;
 use crate::store::file::{folder_open_to_all, open};
+use place::Place;
+pub(crate) use place::{birth_of, machine};
 
 pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
 pub use device::DeviceKey;
@@ -38,6 +42,10 @@ const NEIGHBOUR_TITLE: &str = "motemix neighbour key 1";
 pub struct NodeKey {
     path: PathBuf,
     ratchet: KeyRatchet,
+    /// What the file says of where it is. Files of earlier versions did not.
+    place: Option<Box<Place>>,
+    /// Whether it was made anew, and no epoch has begun with it since.
+    renewed: bool,
 }
 
 impl NodeKey {
@@ -49,9 +57,37 @@ impl NodeKey {
     pub fn create(path: impl AsRef<Path>, epoch: Epoch) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let ratchet = KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?));
-        let key = Self { path: path.to_owned(), ratchet };
-        write(path, &key.text(), Replace::Never)?;
+        let mut key = Self { path: path.to_owned(), ratchet, place: None, renewed: false };
+        key.write(None, Replace::Never)?;
         Ok(key)
+    }
+
+    /// Puts a new key, for `epoch` and those after it, in place of one that may have been used
+    /// elsewhere. `mark` is that of the new mark of replay logs.
+    pub(crate) fn renew(path: &Path, epoch: Epoch, mark: Birth) -> Result<Self, KeyError> {
+        let ratchet = KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?));
+        let mut key = Self { path: path.to_owned(), ratchet, place: None, renewed: true };
+        key.write(Some(mark), Replace::Earlier)?;
+        Ok(key)
+    }
+
+    /// The node has a mark of replay logs from now on, and the key is used with that one only.
+    pub(crate) fn bind(&mut self, mark: Birth) -> Result<(), KeyError> {
+        self.write(Some(mark), Replace::Earlier)
+    }
+
+    /// What the file says of where it is.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_deref()
+    }
+
+    /// Whether it was made anew, and no epoch has begun with it since.
+    pub(crate) fn is_renewed(&self) -> bool {
+        self.renewed
+    }
+
+    pub(crate) fn set_renewed(&mut self, renewed: bool) {
+        self.renewed = renewed;
     }
 
     /// Reads a key file.
@@ -63,9 +99,13 @@ impl NodeKey {
         let text = file::read(path)?;
         let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
         let epoch = Epoch(lines.number("epoch", "`epoch` and a number")?);
+        let place = lines.text("place").map(Place::parse);
+        if place == Some(None) {
+            return Err(lines.malformed("`place` and where the file is"));
+        }
         let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
         let ratchet = KeyRatchet::new(epoch, Secret::new(*seed));
-        Ok(Self { path: path.to_owned(), ratchet })
+        Ok(Self { path: path.to_owned(), ratchet, place: place.flatten().map(Box::new), renewed: false })
     }
 
     /// The earliest epoch whose key this file still has.
@@ -95,8 +135,8 @@ impl NodeKey {
         }
         let mut ratchet = self.ratchet.duplicate();
         ratchet.advance_to(epoch).map_err(|refused| self.refused(refused))?;
-        let next = Self { path: self.path.clone(), ratchet };
-        write(&self.path, &next.text(), Replace::Earlier)?;
+        let mut next = Self { path: self.path.clone(), ratchet, place: None, renewed: self.renewed };
+        next.write(self.place.as_ref().and_then(|place| place.mark), Replace::Earlier)?;
         *self = next;
         Ok(())
     }
@@ -109,12 +149,22 @@ impl NodeKey {
         KeyError::new(&self.path, problem)
     }
 
-    fn text(&self) -> Zeroizing<Vec<u8>> {
-        let mut text = Zeroizing::new(Vec::with_capacity(256));
-        // Writing to a vector cannot fail.
-        let _ = writeln!(text, "{NODE_TITLE}\nepoch {}", self.epoch());
-        file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
-        text
+    fn write(&mut self, mark: Option<Birth>, replace: Replace) -> Result<(), KeyError> {
+        let place = |file| Place { machine: place::machine(), file, mark };
+        let text = |file| {
+            let mut text = Zeroizing::new(Vec::with_capacity(512));
+            // Writing to a vector cannot fail.
+            let _ = writeln!(text, "{NODE_TITLE}\nepoch {}\nplace {}", self.epoch(), place(file));
+            file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
+            text
+        };
+        let written = match replace {
+            Replace::Never => crate::store::file::create_knowing(&self.path, 0o600, text),
+            Replace::Earlier => crate::store::file::replace_knowing(&self.path, 0o600, text),
+        };
+        written.map_err(|error| refused(&self.path, error))?;
+        self.place = birth_of(&self.path).map(place).map(Box::new);
+        Ok(())
     }
 }
 
@@ -213,7 +263,7 @@ fn create_seed(path: &Path, title: &str) -> Result<Zeroizing<[u8; 32]>, KeyError
     text.extend_from_slice(title.as_bytes());
     text.push(b'\n');
     file::push_seed(&mut text, "seed", &seed);
-    write(path, &text, Replace::Never)?;
+    write_new(path, &text)?;
     Ok(seed)
 }
 
@@ -238,7 +288,7 @@ pub fn create_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyErr
     text.extend_from_slice(NEIGHBOUR_TITLE.as_bytes());
     text.push(b'\n');
     file::push_seed(&mut text, "key", key.expose());
-    write(path, &text, Replace::Never)?;
+    write_new(path, &text)?;
     Ok(key)
 }
 
@@ -262,18 +312,16 @@ enum Replace {
     Earlier,
 }
 
-fn write(path: &Path, text: &[u8], replace: Replace) -> Result<(), KeyError> {
-    let written = match replace {
-        Replace::Never => crate::store::file::create(path, 0o600, text),
-        Replace::Earlier => crate::store::file::replace(path, 0o600, text),
+fn write_new(path: &Path, text: &[u8]) -> Result<(), KeyError> {
+    crate::store::file::create(path, 0o600, text).map_err(|error| refused(path, error))
+}
+
+fn refused(path: &Path, error: std::io::Error) -> KeyError {
+    let problem = match error.kind() {
+        std::io::ErrorKind::AlreadyExists => KeyProblem::Exists,
+        _ => KeyProblem::Write(error),
     };
-    written.map_err(|error| {
-        let problem = match error.kind() {
-            std::io::ErrorKind::AlreadyExists => KeyProblem::Exists,
-            _ => KeyProblem::Write(error),
-        };
-        KeyError::new(path, problem)
-    })
+    KeyError::new(path, problem)
 }
 
 fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {

@@ -40,7 +40,7 @@ pub mod web;
 
 pub use config::{ConfigError, NodeConfig};
 pub use keys::{AuthorityKeyFile, IdentityKeyFile, KeyError, NodeKey};
-pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, Trouble, run};
+pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, Trouble, renew_keys, run};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

@@ -11,6 +11,7 @@
 
 mod advance;
 mod answers;
+mod claim;
 mod cover;
 mod crew;
 mod detail;
@@ -129,6 +130,8 @@ pub fn run(config: &NodeConfig, setup: Setup, started: impl FnOnce(&Started)) ->
     run_node(config, setup, Box::new(started))
 }
 
+pub use claim::renew_keys;
+
 /// Compiled once and here: whatever takes a closure's type is compiled again by each caller, with a
 /// driver for each profile.
 fn run_node(
@@ -155,19 +158,20 @@ async fn start(
     // Earlier versions kept the newest epoch here, also that of a document that was then refused.
     let _ = std::fs::remove_file(config.state.join("newest-epoch"));
     let documents = Documents::open(config)?;
-    let key = NodeKey::load(&config.key)?;
+    let mut key = NodeKey::load(&config.key)?;
     let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
     let mut time = Time::start(wall, ClockMemory::of(&config.state));
-    let found = match patience::look(config, &documents, &key, time.now()) {
-        Err(error) if !patience::may_mend(config, &error) => return Err(error),
-        found => found,
-    };
     // First, so that a second start of a node hears that the node runs, and not that a port is in
     // use.
     let control = ControlServer::bind(config.control_socket())?;
+    let mut logs = ReplayLogs::open(&config.state)?;
+    claim::claim(config, &mut key, &mut logs)?;
+    let found = match patience::look(config, &documents, &key, time.now()) {
+        Err(error) if !patience::may_mend(config, &key, &error) => return Err(error),
+        found => found,
+    };
     let links = Links::open(config, setup.sockets)?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
-    let logs = ReplayLogs::open(&config.state)?;
     let mailroom = Mailroom::open(config, setup.replies)?;
     let metrics = match &config.metrics {
         Some(section) => Some(listen(section.listen).await?),
@@ -309,7 +313,17 @@ fn find_me(
     let secret = key.mix_secret(network.epoch)?;
     let published = network.node(id).map_or(PublicKey([0; 32]), |node| node.mix_key);
     if HostCurve::public_key(&secret) != published {
-        return Err(refused("has another mix key for it; publish the key of this node's key file"));
+        return Err(refused(match (key.is_renewed(), config.directory.is_some()) {
+            (true, true) => {
+                "has another mix key for it, because keys were made anew; the node takes part again with the \
+                 first document that names the new ones"
+            }
+            (true, false) => {
+                "has another mix key for it, because keys were made anew; sign documents with the new ones \
+                 (`motemix net renew --early`)"
+            }
+            _ => "has another mix key for it; publish the key of this node's key file",
+        }));
     }
     Ok(id)
 }

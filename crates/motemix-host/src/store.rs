@@ -1,14 +1,18 @@
 //! What outlives the process.
 
+pub mod birth;
 pub mod file;
 pub mod inbox;
+pub mod mark;
 pub mod replay_log;
 pub mod sqlite;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use birth::Birth;
 pub use inbox::{Accepted, Held, Inbox, Message, Quota};
+pub use mark::Mark;
 pub use replay_log::ReplayLogs;
 
 /// Why a store cannot go on; prints as one line with the file and a remedy.

@@ -61,7 +61,10 @@ fn the_ratchet_follows_the_test_vectors() {
         key.advance_to(Epoch(epoch)).unwrap();
         assert_eq!(key.epoch(), Epoch(epoch));
         assert_eq!(hex::encode(key.mix_secret(Epoch(epoch)).unwrap().expose()), mix_secret);
-        assert_eq!(fs::read_to_string(&path).unwrap(), key_text(epoch, seed));
+        let text = fs::read_to_string(&path).unwrap();
+        let (places, rest): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("place "));
+        // One that did not move was not written again.
+        assert_eq!((places.len() == 1, rest.join("\n") + "\n"), (epoch != first, key_text(epoch, seed)));
         assert_eq!(mode(&path), 0o600);
     }
 }

@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 mod authority;
+mod backup;
 mod broker;
 mod demo;
 mod directory;
@@ -17,6 +18,7 @@ pub use authority::{
     Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe, AuthorityStatus,
     NamedPeer,
 };
+pub use backup::{Backup, Restore};
 pub use broker::{
     Broker, BrokerClient, BrokerCommand, BrokerPublish, BrokerRegister, BrokerServer, BrokerWatch,
 };
@@ -34,7 +36,7 @@ pub use loopix::{
     LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
-pub use node::{Inbox, Node, NodeCommand, NodeInit, Send};
+pub use node::{Inbox, Node, NodeCommand, NodeInit, NodeRenewKeys, Send};
 pub use object::{
     For, Format, Object, ObjectAuthorise, ObjectCommand, ObjectDevices, ObjectIntroduce, ObjectObey,
     ObjectPair, ObjectRegister, ObjectSign, ObjectVerify, Path, Target, parse_identity,
@@ -106,6 +108,8 @@ pub enum Command {
     Send(Send),
     Inbox(Inbox),
     Status(Status),
+    Backup(Backup),
+    Restore(Restore),
     /// Makes and runs an authority: k of n of them sign the documents of a network.
     ///
     /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the

@@ -137,6 +137,27 @@ fn renew_signs_what_is_missing_and_keeps_what_is_there() {
 }
 
 #[test]
+fn renew_signs_anew_what_names_keys_that_a_node_has_no_more() {
+    let network = Network::init(&[]);
+    let config = network.config("mix-1");
+    motemix(["node", "renew-keys", "--config", config.to_str().unwrap()]).succeeds();
+    let read = || network.documents().iter().map(|path| fs::read(path).unwrap()).collect::<Vec<_>>();
+    let before = read();
+    let renew = || {
+        let said =
+            motemix(["net", "renew", network.dir.to_str().unwrap(), "--epochs", "1", "--json"]).succeeds();
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        said["signed"].as_array().unwrap().len()
+    };
+    // The first has begun.
+    assert_eq!(renew(), 2);
+    let after = read();
+    assert!(before[0] == after[0] && before[1] != after[1] && before[2] != after[2]);
+    assert_eq!(renew(), 0);
+    assert!(read() == after);
+}
+
+#[test]
 fn renew_turns_the_protection_of_links_on_for_all_epochs_that_have_not_begun() {
     let network = Network::init(&["--plain-links"]);
     let dir = network.dir.to_str().unwrap();

@@ -98,6 +98,29 @@ fn a_copied_folder_ends_nobody_s_nodes() {
     assert!(rows.iter().all(|row| row["state"] == "running"), "{said}");
 }
 
+/// Its configuration names the state of the original then, and with it the original's socket.
+#[test]
+fn a_copied_folder_whose_state_lies_elsewhere_ends_nobody_s_nodes() {
+    let network = Network::init(&["--mean-delay", "10ms"]);
+    let elsewhere = network.path("../elsewhere");
+    let linked = network.path("../linked");
+    program::edit(&network.config("mix-1"), "\"state\"", &format!("{:?}", elsewhere.to_str().unwrap()));
+    std::fs::create_dir(&linked).unwrap();
+    std::os::unix::fs::symlink(&linked, network.path("nodes/mix-2/state")).unwrap();
+    let running = Running::up(network);
+    let copy = running.0.path("../copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(running.dir()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    let said = motemix(["net", "down", copy.to_str().unwrap(), "--json"]).succeeds();
+    let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
+    assert!(rows.iter().all(|row| row["stopped"] == "not_running"), "{said}");
+    assert!(running.status().iter().all(|row| row["state"] == "running"));
+    // The folder that they are of ends them.
+    let said = motemix(["net", "down", running.dir(), "--json"]).succeeds();
+    let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
+    assert!(rows.iter().all(|row| row["stopped"] == "asked"), "{said}");
+}
+
 #[test]
 fn a_node_that_was_started_by_hand_is_stopped_with_its_network() {
     let network = Network::init(&["--mean-delay", "10ms"]);

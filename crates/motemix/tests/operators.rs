@@ -68,6 +68,72 @@ fn people_who_do_not_trust_each_other_run_a_network() {
     }
 }
 
+/// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes
+/// back in other folders, with new mix keys.
+#[test]
+fn a_node_that_was_lost_comes_back_out_of_its_backup_with_new_mix_keys() {
+    let mut world = World::on_loopback();
+    for name in MIXES {
+        world.init(name, name, true);
+        world.admit(name, name, Some(0), &AUTHORITIES);
+    }
+    for name in ["receiver", "mote"] {
+        world.init(name, name, false);
+        world.admit(name, name, None, &AUTHORITIES);
+    }
+    for name in MIXES.into_iter().chain(["receiver", "mote"]) {
+        world.run(name);
+    }
+    world.delivers("mote", "receiver", "first");
+    let key_of = |world: &World, name: &str| fs::read_to_string(world.path(name).join("node.key")).unwrap();
+    let seed_of = |key: &str| key.lines().last().unwrap().strip_prefix("seed ").unwrap().to_owned();
+    for name in ["receiver", "mix-1"] {
+        let file = world.dir(&format!("{name}.backup"));
+        let backup = ["backup", "--config", &world.config(name), &file];
+        let said = motemix(backup).succeeds();
+        assert!(said.contains("identity") && said.contains("without mix keys and replay logs"), "{said}");
+        assert_eq!(program::mode(file.as_ref()), 0o600);
+        motemix(backup).fails(1, &["there already"]);
+        motemix(["restore", &file, "--to", &world.dir(name)]).fails(1, &["not empty"]);
+        let bytes = fs::read(&file).unwrap();
+        let seed = hex::decode(seed_of(&key_of(&world, name))).unwrap();
+        for part in [seed.as_slice(), hex::encode(&seed).as_bytes(), b"motemix node key", b"replay-"] {
+            assert!(bytes.windows(part.len()).all(|window| window != part), "{name}");
+        }
+    }
+    let before = ["receiver", "mix-1", "mix-2"].map(|name| (name, seed_of(&key_of(&world, name))));
+    for (name, _) in &before {
+        world.kill(name);
+        fs::rename(world.path(name), world.path("lost")).unwrap();
+        let file = world.dir(&format!("{name}.backup"));
+        if *name == "mix-2" {
+            let mut cp = std::process::Command::new("cp");
+            let copied = cp.arg("-a").args([world.path("lost"), world.path(name)]).status().unwrap();
+            assert!(copied.success());
+        } else {
+            let said = motemix(["restore", &file, "--to", &world.dir(name)]).succeeds();
+            assert!(said.contains("with new mix keys"), "{said}");
+        }
+        fs::remove_dir_all(world.path("lost")).unwrap();
+        world.run(name);
+        let said = motemix(["status", "--config", &world.config(name)]).succeeds();
+        assert!(said.contains("keys were made anew"), "{said}");
+    }
+    assert!(world.inbox("receiver").contains(&"first".to_owned()));
+    world.delivers("mote", "receiver", "second");
+    for (name, seed) in &before {
+        wait_until("it takes part again", || {
+            let said = motemix(["status", "--json", "--config", &world.config(name)]).succeeds();
+            !said.contains("\"document\": null")
+        });
+        assert_ne!(seed_of(&key_of(&world, name)), *seed);
+    }
+    world.delivers("mote", "receiver", "third");
+    let config = world.config("receiver");
+    motemix(["restore", &config, "--to", &world.dir("none")]).fails(2, &["no backup of a node"]);
+    assert!(!world.path("none").exists());
+}
+
 #[test]
 fn who_was_not_admitted_is_told_and_kept_out() {
     let mut world = World::on_loopback();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::witnesses::{Reading, Record, Timekeeper};
@@ -93,9 +94,13 @@ fn text_of(path: &Path) -> io::Result<String> {
 }
 
 /// A number that the system chooses anew at each start of the machine.
-fn boot_id() -> Option<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
+pub(crate) fn boot_id() -> Option<String> {
+    static ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
+    };
+    ID.get_or_init(read).clone()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use motemix_object::{
 use zeroize::Zeroizing;
 
 use super::card::{CARD_TITLE, OTHER, parse_other};
-use super::{KeyError, KeyProblem, Replace, file, fresh_seed, write};
+use super::{KeyError, KeyProblem, file, fresh_seed, write_new};
 
 pub(super) const TITLE: &str = "motemix device key 1";
 
@@ -58,7 +58,7 @@ impl DeviceKey {
         if !device.is_short() {
             return Err(KeyError::new(path, KeyProblem::TooMuchBeside));
         }
-        write(path, &device.text(), Replace::Never)?;
+        write_new(path, &device.text())?;
         Ok(device)
     }
 

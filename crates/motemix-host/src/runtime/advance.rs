@@ -122,7 +122,6 @@ impl<P: Profile + 'static> Driver<'_, P> {
     /// under way.
     pub(super) fn begin_first_epoch(&mut self) -> Result<(), RuntimeError> {
         let (epoch, now) = (self.epochs.epoch(), self.time.now());
-        let mut is_lost = self.diary.logs.is_lost(epoch);
         // A key file is made in its first epoch, and moved on when the one before is over for sure.
         if let Some(begun) = self.documents.beginning(self.key.epoch()) {
             self.time.assure(begun.min(now));
@@ -131,15 +130,14 @@ impl<P: Profile + 'static> Driver<'_, P> {
             && let Some(before) = self.documents.before(epoch)?.filter(|before| *before >= self.key.epoch())
             && self.documents.earlier(before, now).is_ok()
         {
-            is_lost |= self.diary.logs.is_lost(before);
             self.prepare(before)?;
             self.begin(before, self.epochs.overlap_left(now))?;
         }
-        if is_lost {
-            self.examination.lost_log(epoch);
-        }
         self.prepare(epoch)?;
-        self.begin(epoch, self.epochs.left(now))
+        self.begin(epoch, self.epochs.left(now))?;
+        self.diary.logs.begun();
+        self.key.set_renewed(false);
+        Ok(())
     }
 
     fn begin_later_epoch(&mut self, now: UnixTime, due: Epoch) -> Result<(), RuntimeError> {
@@ -223,7 +221,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
     }
 
     fn erase_before(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
-        // In this order: a replay log must not go while its key can come back.
+        // In this order: a replay log must not go while its key can come back, and what says that
+        // the key is gone is there before it is.
+        self.diary.logs.erasing(epoch)?;
         self.key.advance_to(epoch)?;
         self.diary.forget_before(epoch);
         self.diary.logs.remove_older_than(epoch)?;

@@ -44,10 +44,12 @@ pub(super) fn look(config: &NodeConfig, documents: &Documents, key: &NodeKey, no
 }
 
 /// Whether time may mend what is wrong, so that a node may start and wait. Where documents come by
-/// themselves, the authorities may be about to admit it.
-pub(super) fn may_mend(config: &NodeConfig, error: &RuntimeError) -> bool {
+/// themselves, the authorities may be about to admit it; and keys that were made anew are named by
+/// later ones.
+pub(super) fn may_mend(config: &NodeConfig, key: &NodeKey, error: &RuntimeError) -> bool {
     let RuntimeError::Documents(error) = error else {
-        return config.directory.is_some() && matches!(error, RuntimeError::NotMe { .. });
+        return (config.directory.is_some() || key.is_renewed())
+            && matches!(error, RuntimeError::NotMe { .. });
     };
     if config.directory.is_some() {
         return !matches!(error.problem, DocumentsProblem::Authorities);
@@ -79,6 +81,8 @@ impl Patience<'_> {
         inbound: &mut mpsc::Receiver<Call>,
     ) -> Option<(Network, NodeId)> {
         let mut watch = Watch::default();
+        // The look at the start was without patience, and says nothing of when a clock is believed.
+        self.time.observe(Duration::ZERO);
         loop {
             let error = match found {
                 Ok(found) => {

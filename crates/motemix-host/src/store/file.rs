@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
+use zeroize::Zeroizing;
+
+use super::birth::Birth;
 
 /// Regular files do not know it.
 const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
@@ -86,6 +89,36 @@ pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     let file = written(path, mode, bytes)?;
     file.persist(path).map_err(|refused| refused.error)?;
     sync_folder(path)
+}
+
+/// Like [`replace`], with bytes that say which file they are in.
+///
+/// # Errors
+/// The system refuses; what was there is there.
+pub fn replace_knowing(
+    path: &Path,
+    mode: u32,
+    bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>,
+) -> io::Result<()> {
+    knowing(path, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
+    sync_folder(path)
+}
+
+/// Like [`create`], with bytes that say which file they are in.
+///
+/// # Errors
+/// Something is there, or the system refuses.
+pub fn create_knowing(path: &Path, mode: u32, bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>) -> io::Result<()> {
+    knowing(path, mode, bytes)?.persist_noclobber(path).map_err(|refused| refused.error)?;
+    sync_folder(path)
+}
+
+fn knowing(path: &Path, mode: u32, bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>) -> io::Result<NamedTempFile> {
+    let mut file = filled(path, mode, &[])?;
+    let bytes = bytes(Birth::of(&file.as_file().metadata()?));
+    file.as_file_mut().write_all(&bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// Like [`replace`], but leaves it to the system when the disk has it: after a crash either may be

@@ -17,6 +17,8 @@
 //! Logs that begin with "mmreplay" have the first eight bytes of replay tags in place of digests;
 //! earlier versions wrote them. [`ReplayLogs::convert`] makes them anew.
 
+mod marked;
+
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -26,12 +28,13 @@ use std::time::{Duration, Instant};
 use motemix_directory::Epoch;
 
 use super::file::{self, Identity};
+use super::mark::Mark;
 use super::{StoreError, StoreProblem};
 
 const MAGIC: [u8; 8] = *b"mmdigest";
 /// The first bytes of logs with tags.
 const TAGS_MAGIC: [u8; 8] = *b"mmreplay";
-const HEADER_LEN: u64 = 16;
+pub(super) const HEADER_LEN: u64 = 16;
 /// Names the epochs whose logs were made last, a line each, and bytes that the disk had of them: a
 /// log that is gone or was cut is to be told from one that never was.
 const MADE_FILE: &str = "replay-logs";
@@ -59,6 +62,8 @@ pub struct ReplayLogs {
     /// What was synced since it was written down.
     synced: Vec<Made>,
     next_note: Instant,
+    /// What the logs must look like at the next start, if somebody wants to know.
+    mark: Option<Box<Mark>>,
 }
 
 /// A line of [`MADE_FILE`].
@@ -96,6 +101,7 @@ impl ReplayLogs {
             handed_out: Vec::new(),
             synced: Vec::new(),
             next_note: now,
+            mark: None,
         })
     }
 
@@ -245,6 +251,7 @@ impl ReplayLogs {
         bytes.extend(digests.iter().flat_map(|digest| digest.to_le_bytes()));
         let written = self.log(epoch).and_then(|log| log.append(&bytes));
         self.bytes = bytes;
+        self.mark_log(epoch);
         written
     }
 
@@ -285,7 +292,8 @@ impl ReplayLogs {
         }
         let synced: Vec<_> = self.open.iter().map(Log::made).collect();
         self.note(&synced);
-        Ok(())
+        let Some(mark) = &mut self.mark else { return Ok(()) };
+        mark.end().map_err(|error| StoreError::io(mark.path(), error))
     }
 
     /// Writes down that the disk has so much. A log that was lost is told as long as it is shorter
@@ -329,7 +337,11 @@ impl ReplayLogs {
         let known = self.open.iter().position(|log| log.epoch == epoch);
         let index = known.unwrap_or(self.open.len());
         if known.is_none() {
+            if let Some(mark) = &mut self.mark {
+                mark.begin(epoch).map_err(|error| StoreError::io(mark.path(), error))?;
+            }
             self.open.push(Log::open(&self.folder, epoch)?);
+            self.mark_log(epoch);
         }
         Ok(&mut self.open[index])
     }

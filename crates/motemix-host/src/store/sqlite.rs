@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{StoreError, StoreProblem, file};
 
@@ -65,6 +65,25 @@ impl Layout {
         layout.pragma_update(None, "user_version", self.version).map_err(failed)?;
         layout.commit().map_err(failed)
     }
+}
+
+/// All of a store as it is at one moment, whether somebody writes to it or not; `None` if there is
+/// none.
+///
+/// # Errors
+/// It is damaged, or the system refuses.
+pub fn snapshot(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let failed = |error| failure(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(Duration::from_secs(2)).map_err(failed)?;
+    let moment = connection.transaction().map_err(failed)?;
+    // The moment is that of the first look.
+    moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, u32>(0)).map_err(failed)?;
+    moment.serialize("main").map(|bytes| Some(bytes.to_vec())).map_err(failed)
 }
 
 /// What SQLite says about a file, in our words.

@@ -25,11 +25,15 @@ fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {
     wait_until("it is told", || words(&nodes[0].status().health, Concern::Documents).contains("8.cbor"));
     nodes.into_iter().for_each(Running::stop);
 
+    for epoch in [FIRST_EPOCH + 1, 4_000_000_000] {
+        std::fs::remove_file(network.path(format!("documents/{epoch}.cbor"))).unwrap();
+    }
     let log = network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log"));
     std::fs::remove_file(&log).unwrap();
     assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
-    let error = start(network.config(0)).thread.join().unwrap().unwrap_err().to_string();
-    assert!(error.contains("it is not a regular file"), "{error}");
+    let node = start(network.config(0));
+    assert!(words(&node.status().health, Concern::Documents).contains("keys were made anew"));
+    node.stop();
 }
 
 #[test]
@@ -74,14 +78,13 @@ fn a_replay_log_that_is_cut_under_a_node_is_told() {
 }
 
 #[test]
-fn a_replay_log_that_is_gone_is_told_until_the_next_epoch() {
+fn keys_whose_replay_log_is_gone_or_cut_are_made_anew() {
     let network = Network::new();
     hours(&network);
     let log = network.path(format!("mix-1/state/replay-{FIRST_EPOCH}.log"));
     let node = start(network.config(0));
     assert_eq!(node.status().health.of_concern(Concern::ReplayFilter), State::Ok);
     node.stop();
-    start(network.config(0)).stop();
     let cut = |log: &Path| {
         let file = std::fs::File::options().write(true).open(log)?;
         file.set_len(file.metadata()?.len() - 8)
@@ -89,9 +92,15 @@ fn a_replay_log_that_is_gone_is_told_until_the_next_epoch() {
     for lose in [cut, |log: &Path| std::fs::remove_file(log), |log: &Path| std::fs::write(log, b"")] {
         lose(&log).unwrap();
         let node = start(network.config(0));
-        wait_until("it is told", || node.status().health.of_concern(Concern::ReplayFilter) == State::Failing);
-        let told = words(&node.status().health, Concern::ReplayFilter);
-        assert!(told.contains("net renew --early"), "{told}");
+        let told = words(&node.status().health, Concern::Documents);
+        assert!(told.contains("keys were made anew") && told.contains("net renew --early"), "{told}");
+        assert!(!log.exists());
+        // The first document that names them.
+        hours(&network);
+        wait_until("it takes part", || node.status().health.of_concern(Concern::Documents) != State::Failing);
+        node.stop();
+        let node = start(network.config(0));
+        assert_eq!(node.status().epoch, u64::from(FIRST_EPOCH));
         node.stop();
     }
 }

@@ -37,6 +37,21 @@ pub struct Node {
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
     Init(NodeInit),
+    RenewKeys(NodeRenewKeys),
+}
+
+/// Drops the mix keys of a node that does not run, and makes new ones.
+///
+/// For what a node cannot notice by itself: a whole disk, or a virtual machine, that was set back
+/// to an earlier snapshot. The node takes part again with the first network document that names the
+/// new keys; its identity, its messages and its documents stay.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix node renew-keys --config mix-1/node.toml")]
+pub struct NodeRenewKeys {
+    #[command(flatten)]
+    pub config: ConfigFile,
 }
 
 /// Makes the keys and the configuration of a node of a network that others run as well.

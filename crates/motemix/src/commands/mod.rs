@@ -1,6 +1,7 @@
 //! One module for each command.
 
 mod authority;
+mod backup;
 mod broker;
 mod demo;
 mod directory;
@@ -35,6 +36,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Node(args) => node::node(&args),
         Command::Send(args) => send::send(&args),
         Command::Inbox(args) => inbox::inbox(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Status(args) => status::status(&args),
         Command::Authority(command) => authority::run(&command),
         Command::Directory(Directory::Show(args)) => directory::show(&args),

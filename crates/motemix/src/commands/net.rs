@@ -351,10 +351,8 @@ fn text(number: Option<u32>) -> String {
 pub fn renew(args: &NetRenew) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     if args.early {
-        // The early epoch is like the latest document.
-        if args.links.is_some() {
-            crate::network::renew(&network, 1, args.links)?;
-        }
+        // The early epoch is like the latest document, and those after it go on as it does.
+        crate::network::renew(&network, 1, args.links)?;
         let Early { epoch, begins, is_new } = crate::network::renew_early(&network)?;
         if args.dir.json {
             let signed: Vec<_> = is_new.then_some(epoch.0).into_iter().collect();

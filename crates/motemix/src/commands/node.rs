@@ -8,14 +8,18 @@ mod init;
 use super::load_config;
 use crate::cli::{Node as Args, NodeCommand};
 use crate::failure::Failure;
+use crate::report;
 use anyhow::Context;
 use listenfd::ListenFd;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use std::net::UdpSocket;
+use std::path::Path;
 
 pub fn node(args: &Args) -> Result<(), Failure> {
-    if let Some(NodeCommand::Init(args)) = &args.command {
-        return init::init(args);
+    match &args.command {
+        Some(NodeCommand::Init(args)) => return init::init(args),
+        Some(NodeCommand::RenewKeys(args)) => return renew_keys(&args.config.path),
+        None => {}
     }
     let config =
         args.config.as_ref().ok_or_else(|| Failure::broken("--config: name the node's configuration"))?;
@@ -27,6 +31,21 @@ pub fn node(args: &Args) -> Result<(), Failure> {
     }
     let config = load_config(&config.path)?;
     engine::run(&config, inherited_sockets()?)
+}
+
+fn renew_keys(config: &Path) -> Result<(), Failure> {
+    let config = load_config(config)?;
+    // One that runs goes on with the keys that it has in its memory.
+    if crate::network::status(&config).is_ok() {
+        return Err(Failure::failed(format!("{}: the node runs; stop it first", config.name)));
+    }
+    let from = motemix_host::renew_keys(&config).map_err(engine::failure)?;
+    let text = format!(
+        "{}: new mix keys from epoch {from} on; the node takes part again with the first network document that \
+         names them\n",
+        config.name
+    );
+    Ok(report::print(text.as_bytes())?)
 }
 
 /// Has the kernel end this process when its parent ends.

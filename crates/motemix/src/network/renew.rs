@@ -5,6 +5,7 @@ use super::documents::{Calendar, DocumentFile, list, now, publish, publish_anew}
 use super::init::{Member, sign_epoch};
 use crate::cli::Links;
 use crate::failure::Failure;
+use motemix_crypto::{Curve as _, Portable};
 use motemix_directory::{Authorities, AuthorityKey, Draft, Epoch, NetworkDocument, Parameters, UnixTime};
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use std::path::PathBuf;
@@ -16,7 +17,8 @@ const MOST: u64 = 1000;
 const NOTICE: u64 = 15;
 
 /// Gives each of `count` epochs, from the present one on, a document; returns those that had none.
-/// With another way of `links`, all that have not begun are given theirs anew, and returned too.
+/// With another way of `links`, all that have not begun are given theirs anew, and returned too. So
+/// are those that name mix keys which a node has no more.
 pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<Vec<Epoch>, Failure> {
     let office = Office::open(network)?;
     office.with_latest(|document, calendar| {
@@ -28,18 +30,22 @@ pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<V
         });
         let signed = |epoch: &Epoch| office.documents.iter().any(|(signed, _)| signed == epoch);
         let begins = |epoch: &Epoch| calendar.valid_after(*epoch).0 > now.0 + NOTICE;
-        let mut due: Vec<_> = calendar.upcoming(now, count)?;
-        if others {
-            // Also those for which there are documents beyond so many.
-            let last = office.documents.iter().map(|(signed, _)| *signed).max();
-            let more = calendar.upcoming(now, MOST)?.into_iter().skip(due.len());
-            due.extend(more.take_while(|epoch| Some(*epoch) <= last));
-        }
-        due.retain(|epoch| !signed(epoch) || others && begins(epoch));
         let members = office.members(document)?;
+        // All were signed with the keys of their time, so the latest tells of those before it.
+        let stale = members.are_others_than(document);
+        let wanted = calendar.upcoming(now, count)?;
+        // Also those for which there are documents beyond so many.
+        let last = office.documents.iter().map(|(signed, _)| *signed).max();
+        let mut due = calendar.upcoming(now, MOST.max(count))?;
+        due.retain(|epoch| wanted.contains(epoch) || Some(*epoch) <= last);
+        due.retain(|epoch| {
+            let (unsigned, anew) = (others || wanted.contains(epoch), begins(epoch) && (others || stale));
+            if signed(epoch) { anew } else { unsigned }
+        });
         for epoch in &due {
             let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
-            office.sign(document, parameters, *epoch, validity, &members)?;
+            let how = if signed(epoch) { Signed::Anew } else { Signed::Once };
+            office.sign(document, parameters, *epoch, validity, &members, how)?;
         }
         Ok(due)
     })
@@ -74,7 +80,7 @@ pub fn renew_early(network: &NetworkDir) -> Result<Early, Failure> {
             )));
         }
         let members = office.members(document)?;
-        office.sign(document, document.parameters(), epoch, (begins, ends), &members)?;
+        office.sign(document, document.parameters(), epoch, (begins, ends), &members, Signed::Once)?;
         Ok(Early { epoch, begins, is_new: true })
     })
 }
@@ -95,8 +101,25 @@ struct Office<'n> {
     documents: Vec<(Epoch, PathBuf)>,
 }
 
+/// Whether a document takes the place of one for the same epoch.
+#[derive(Clone, Copy)]
+enum Signed {
+    Anew,
+    Once,
+}
+
 /// The keys of a document's nodes, by their ids.
 struct Keys(Vec<NodeKey>);
+
+impl Keys {
+    /// Whether a document names a mix key that its node has not, as after the node was copied.
+    fn are_others_than(&self, document: &NetworkDocument<'_>) -> bool {
+        document.nodes().zip(&self.0).any(|(node, key)| {
+            let secret = key.mix_secret(document.epoch());
+            secret.is_ok_and(|secret| Portable::public_key(&secret) != node.mix_key)
+        })
+    }
+}
 
 impl<'n> Office<'n> {
     fn open(network: &'n NetworkDir) -> Result<Self, Failure> {
@@ -152,6 +175,7 @@ impl<'n> Office<'n> {
         epoch: Epoch,
         (valid_after, valid_until): (UnixTime, UnixTime),
         keys: &Keys,
+        how: Signed,
     ) -> Result<(), Failure> {
         let members = document.nodes().zip(&keys.0).map(|(node, key)| Member {
             name: node.name,
@@ -169,10 +193,11 @@ impl<'n> Office<'n> {
             profile: document.profile(),
             parameters,
         };
-        let signed = sign_epoch(&self.authority, &draft, &members.collect::<Vec<_>>())?;
-        // One for the same epoch stays, but where another was asked for.
-        let is_another = parameters != document.parameters();
-        let publish = if is_another { publish_anew } else { publish };
-        Ok(publish(self.network, epoch, &signed)?)
+        let file = sign_epoch(&self.authority, &draft, &members.collect::<Vec<_>>())?;
+        let publish = match how {
+            Signed::Anew => publish_anew,
+            Signed::Once => publish,
+        };
+        Ok(publish(self.network, epoch, &file)?)
     }
 }

@@ -6,6 +6,7 @@ use motemix_host::NodeConfig;
 use motemix_host::control::Request;
 use rustix::process::Signal;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What became of a node that was to stop.
@@ -34,10 +35,13 @@ impl Stopped {
 /// Stops the node, and waits up to `patience` after each step.
 pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<Stopped> {
     let ask_to_stop = || ask(config, &Request::Stop {}).is_ok();
+    // Where the state lies elsewhere, a copy of this folder names the same, and the node is not its
+    // own.
+    let is_ours = is_inside(&config.state, node.path());
     match stop_after(node, patience, ask_to_stop) {
         // `motemix net up` did not start it, or its pid file is damaged, and still it may run: who
         // started it by hand sees it in `net status`.
-        Ok(Stopped::NotRunning) | Err(_) if ask_to_stop() => {
+        Ok(Stopped::NotRunning) | Err(_) if is_ours && ask_to_stop() => {
             if !until(patience, || Ok(status(config).is_err()))? {
                 bail!("{} was asked to stop, and still answers; look at its log", node.name());
             }
@@ -46,6 +50,12 @@ pub fn stop(node: &NodeDir, config: &NodeConfig, patience: Duration) -> Result<S
         }
         how => how,
     }
+}
+
+/// Whether a folder lies in another one, whatever its path or links say.
+fn is_inside(folder: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(folder).zip(real(other)).is_some_and(|(folder, other)| folder.starts_with(other))
 }
 
 /// Stops a node that cannot be asked, and waits up to `patience`.

@@ -46,8 +46,6 @@ pub(in crate::runtime) struct Examination {
     clock: Option<String>,
     /// What is wrong with paths of own cover, in words, and in which epoch.
     cover: Option<(Epoch, Option<String>)>,
-    /// The epoch whose replay log was gone when this run began.
-    lost_log: Option<Epoch>,
     /// Packets refused for want of room in the replay filter.
     refusals: Refusals,
     /// Packets refused for want of room in the window.
@@ -108,11 +106,6 @@ impl Examination {
 
     pub(in crate::runtime) fn has_document(&mut self) {
         self.without_document = None;
-    }
-
-    /// What an earlier run admitted in this epoch is not known any more.
-    pub(in crate::runtime) fn lost_log(&mut self, epoch: Epoch) {
-        self.lost_log = Some(epoch);
     }
 
     /// The clocks of this machine disagree, in words with a remedy; `None` if they agree again.
@@ -203,17 +196,10 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let refused =
             counters.dropped(DropReason::ReplayFilterFull) + counters.dropped(DropReason::AdmissionRate);
         let length = self.epoch_length();
-        let Examination { forecast, refusals, lost_log, .. } = &mut self.examination;
+        let Examination { forecast, refusals, .. } = &mut self.examination;
         forecast.sample(now, fill.epoch, fill.tags.into(), refused, length);
         refusals.see(now, refused);
         let ends = self.network.valid_until;
-        if *lost_log == Some(self.network.epoch) {
-            let words = format!(
-                "the replay log of this epoch is gone or was cut, so packets that passed before the node was started again \
-                 could pass a second time until {ends}; let the next epoch begin early (`motemix net renew --early`)"
-            );
-            return Some(Reason::failing(Concern::ReplayFilter, words));
-        }
         let damaged = self.diary.logs.damaged() == Some(self.network.epoch);
         let remedy = "raise `limits.replay_tags`, or have epochs that are shorter";
         if fill.is_full() {
@@ -237,8 +223,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
         if damaged {
             let words = format!(
                 "the replay log of this epoch was removed, replaced or cut short; the running node knows what \
-                 passed, but one that is started again before {ends} would not; let the next epoch begin early first \
-                 (`motemix net renew --early`)"
+                 passed, but one that is started again before {ends} would not, and makes new keys; let the next epoch \
+                 begin early first (`motemix net renew --early`)"
             );
             return Some(Reason::warning(Concern::ReplayFilter, words));
         }

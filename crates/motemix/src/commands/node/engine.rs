@@ -75,7 +75,7 @@ fn heard(readings: &ReadingsConfig) -> Result<Option<Heard>, Failure> {
 }
 
 /// What can be mended in a file is broken; what the system refuses has failed.
-fn failure(error: RuntimeError) -> Failure {
+pub fn failure(error: RuntimeError) -> Failure {
     match error {
         RuntimeError::System(..)
         | RuntimeError::Bind(..)

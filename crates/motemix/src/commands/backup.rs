@@ -1,0 +1,294 @@
+//! `motemix backup` and `restore`: what a node needs to be itself again, in a tar file.
+//!
+//! ```text
+//! motemix-backup       what it is, of which node, and from when
+//! node.toml            the configuration, with the paths of the other members
+//! identity.key         by which the authorities know the node
+//! device.key…          what signs readings, and beside it its counter and whom it obeys
+//! documents/N.cbor     network documents
+//! state/inbox.db       messages, as they were at one moment
+//! state/devices.db     whose readings are believed
+//! state/handed-over    what a broker has got
+//! ```
+//!
+//! Mix keys and replay logs are not in it: a node that has them a second time would unwrap packets
+//! a second time.
+
+use super::load_config;
+use crate::cli::{Backup, Restore};
+use crate::failure::Failure;
+use crate::network::{check_empty, check_sockets, make_whole};
+use crate::report::{self, counted};
+use anyhow::Context as _;
+use motemix_directory::{Epoch, UnixTime};
+use motemix_host::clock::{unix_seconds, unix_time};
+use motemix_host::descriptor::describe;
+use motemix_host::documents::Folder;
+use motemix_host::keys::DeviceKey;
+use motemix_host::store::{file, sqlite};
+use motemix_host::{IdentityKeyFile, NodeConfig, NodeKey};
+use motemix_readings::Counter;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+const FIRST: &str = "motemix-backup";
+const TITLE: &str = "motemix backup 1";
+/// Bytes that are read: an inbox can be large, and a file that is no backup without end.
+const LONGEST: u64 = 16 << 30;
+/// The numbers of readings that a device may have used between the backup and its end.
+const NUMBERS: u64 = 1 << 24;
+
+pub fn backup(args: &Backup) -> Result<(), Failure> {
+    let config = load_config(&args.config.path)?;
+    let mut archive = Archive::new();
+    let now = unix_seconds();
+    archive.add(FIRST, format!("{TITLE}\nnode {}\ntime {}\n", config.name, now.0).as_bytes())?;
+    archive.add("node.toml", &packed(&config)?)?;
+    let identity = config.directory.as_ref().and_then(|section| section.identity.as_ref());
+    if let Some(path) = identity {
+        // Whether it is one is found out now, and not when it is needed.
+        IdentityKeyFile::load(path).map_err(Failure::broken)?;
+        archive.add("identity.key", &read(path)?)?;
+    }
+    let device = config.readings.as_ref().and_then(|readings| readings.key.as_ref());
+    for (name, path) in device.map(|key| beside(key)).transpose()?.unwrap_or_default() {
+        archive.add(&format!("device.key{name}"), &read(&path)?)?;
+    }
+    let folder = Folder::new(&config.documents);
+    let epochs = folder.epochs().with_context(|| format!("cannot read {}", folder.path().display()))?;
+    for epoch in &epochs {
+        archive.add(&format!("documents/{epoch}.cbor"), &read(&folder.file(*epoch))?)?;
+    }
+    let stores = [("state/inbox.db", config.inbox_file()), ("state/devices.db", config.devices_file())];
+    let mut kept = Vec::new();
+    for (name, path) in stores {
+        if let Some(bytes) = sqlite::snapshot(&path).map_err(Failure::failed)? {
+            archive.add(name, &bytes)?;
+            kept.push(if name.contains("inbox") { "inbox" } else { "list of devices" });
+        }
+    }
+    if config.handed_over_file().exists() {
+        archive.add("state/handed-over", &read(&config.handed_over_file())?)?;
+    }
+    let bytes = archive.finish()?;
+    file::create(&args.file, 0o600, &bytes).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::failed(format!("{}: is there already; name another file", args.file.display()))
+        }
+        _ => Failure::failed(format!("{}: cannot write it: {error}", args.file.display())),
+    })?;
+    let keys = identity.map(|_| "identity").into_iter().chain(device.map(|_| "device's key"));
+    let parts: Vec<_> = std::iter::once("configuration").chain(keys).chain(kept).collect();
+    let text = format!(
+        "{}: {} with {} and {}; without mix keys and replay logs. Whoever has it can be this node\n",
+        args.file.display(),
+        config.name,
+        parts.join(", "),
+        counted(epochs.len() as u64, "network document", "network documents"),
+    );
+    Ok(report::print(text.as_bytes())?)
+}
+
+pub fn restore(args: &Restore) -> Result<(), Failure> {
+    check_empty(&args.to)?;
+    check_sockets(&args.to, ["state/metrics.sock".into(), "state/control.sock".into()].into_iter())?;
+    let mut told = String::new();
+    make_whole(&args.to, |unfinished| {
+        let time = unpack(&args.file, unfinished)?;
+        told = renewed(unfinished, &args.to, time)?;
+        Ok(())
+    })?;
+    Ok(report::print(told.as_bytes())?)
+}
+
+/// Makes mix keys for a node that was unpacked, and moves on what must not be used again. What is
+/// to be told.
+fn renewed(folder: &Path, to: &Path, time: UnixTime) -> Result<String, Failure> {
+    let config = load_config(&folder.join("node.toml"))?;
+    let documents = Folder::new(&config.documents).epochs().unwrap_or_default();
+    let section = config.directory.as_ref();
+    let now = unix_time().as_secs();
+    let present = section.map_or(0, |section| now / section.epoch_length.as_secs().max(1));
+    // Any epoch will do that is not over.
+    let first = documents.first().map_or(u32::try_from(present).unwrap_or(0), |epoch| epoch.0);
+    let made = NodeKey::create(&config.key, Epoch(first)).map_err(Failure::failed)?;
+    drop(made);
+    file::private_folder(&config.documents)
+        .with_context(|| format!("cannot make {}", config.documents.display()))?;
+    // With the mark that says that they are new.
+    file::private_folder(&config.state).with_context(|| format!("cannot make {}", config.state.display()))?;
+    motemix_host::renew_keys(&config).map_err(super::node::engine::failure)?;
+    if let Some(key) = config.readings.as_ref().and_then(|readings| readings.key.as_ref()) {
+        let identity = DeviceKey::load(key).map_err(Failure::broken)?.identity();
+        let counter = Counter::beside(key, &identity);
+        let next = counter.next().map_err(Failure::broken)?;
+        counter.move_to(next.saturating_add(NUMBERS)).map_err(Failure::failed)?;
+    }
+    if let Some(path) = section.and_then(|section| section.identity.as_ref()) {
+        let identity = IdentityKeyFile::load(path).map_err(Failure::broken)?;
+        let key = NodeKey::load(&config.key).map_err(Failure::broken)?;
+        let present = Epoch(u32::try_from(present).unwrap_or(0));
+        let (_, signed) =
+            describe(&config, &config.listen, &key, &identity, present).map_err(Failure::broken)?;
+        let path = folder.join(format!("{}.descriptor", config.name));
+        file::replace(&path, 0o644, &signed).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let by_itself = if section.is_some() {
+        "it tells the authorities its new mix keys"
+    } else {
+        "put network documents that name its new mix keys into its folder `documents`"
+    };
+    Ok(format!(
+        "{}: as it was at {time}, with new mix keys; it takes part again with the first network document that \
+         names them\nnext: make sure that the node before does not run any more, then\n  \
+         motemix --log info node --config {}\n{by_itself}\n",
+        config.name,
+        to.join("node.toml").display()
+    ))
+}
+
+/// The configuration with paths to the members of a backup; sockets of others stay where they are.
+fn packed(config: &NodeConfig) -> Result<Vec<u8>, Failure> {
+    let mut config = config.clone();
+    (config.key, config.documents, config.state) = ("node.key".into(), "documents".into(), "state".into());
+    if let Some(identity) = config.directory.as_mut().and_then(|section| section.identity.as_mut()) {
+        *identity = "identity.key".into();
+    }
+    if let Some(readings) = &mut config.readings {
+        readings.key = readings.key.take().map(|_| "device.key".into());
+        readings.commands = readings.commands.take().map(|_| "state/commands.json".into());
+    }
+    let sockets =
+        [config.radio.as_mut().map(|radio| &mut radio.line), config.broker.as_mut().map(|b| &mut b.socket)];
+    for socket in sockets.into_iter().flatten() {
+        *socket =
+            std::path::absolute(&*socket).with_context(|| format!("cannot find {}", socket.display()))?;
+    }
+    let folder = tempfile::tempdir().context("cannot make a folder for the configuration")?;
+    let path = folder.path().join("node.toml");
+    config.save(&path).map_err(Failure::broken)?;
+    read(&path)
+}
+
+/// A device's key and the files beside it, by what their names have more than the key's.
+fn beside(key: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let identity = DeviceKey::load(key).map_err(Failure::broken)?.identity();
+    let endings = [String::new(), format!(".{identity:.8}.counter"), format!(".{identity:.8}.servers")];
+    let files = endings.into_iter().map(|ending| {
+        let mut path = key.as_os_str().to_owned();
+        path.push(&ending);
+        (ending, PathBuf::from(path))
+    });
+    Ok(files.filter(|(_, path)| path.exists()).collect())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = file::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| Failure::failed(format!("{}: cannot read it: {error}", path.display())))?;
+    Ok(bytes)
+}
+
+/// A tar file in the making. Its members are for their owner alone.
+struct Archive(tar::Builder<Vec<u8>>);
+
+impl Archive {
+    fn new() -> Self {
+        Self(tar::Builder::new(Vec::new()))
+    }
+
+    fn add(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o600);
+        header.set_size(bytes.len() as u64);
+        header.set_mtime(unix_seconds().0);
+        let added = self.0.append_data(&mut header, name, bytes);
+        Ok(added.with_context(|| format!("cannot pack {name}"))?)
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Failure> {
+        Ok(self.0.into_inner().context("cannot finish the backup")?)
+    }
+}
+
+/// Unpacks a backup into a folder; from when it is.
+fn unpack(path: &Path, folder: &Path) -> Result<UnixTime, Failure> {
+    let broken = |words: &str| Failure::broken(format!("{}: {words}", path.display()));
+    let none = "no backup of a node; name a file that `motemix backup` wrote";
+    let opened = file::open(path);
+    let opened = opened.map_err(|error| broken(&format!("cannot read it: {error}")))?;
+    let mut archive = tar::Archive::new(opened.take(LONGEST));
+    let mut time = None;
+    for member in archive.entries().map_err(|_| broken(none))? {
+        let mut member = member.map_err(|_| broken(none))?;
+        let name = String::from_utf8_lossy(&member.path_bytes()).into_owned();
+        let mut bytes = Vec::new();
+        member.read_to_end(&mut bytes).map_err(|_| broken("it is cut short; take another backup"))?;
+        if time.is_none() {
+            time = Some(time_of(&name, &bytes).ok_or_else(|| broken(none))?);
+            continue;
+        }
+        if !is_member(&name) || !member.header().entry_type().is_file() {
+            return Err(broken(&format!("it has {name:?}, which no backup has; take another backup")));
+        }
+        keep(&folder.join(&name), &bytes).with_context(|| format!("cannot write {name}"))?;
+    }
+    time.ok_or_else(|| broken(none))
+}
+
+fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        file::private_folder(folder)?;
+    }
+    let mode = if path.extension().is_some_and(|ending| ending == "cbor") { 0o644 } else { 0o600 };
+    file::create(path, mode, bytes)
+}
+
+/// Names of members: nothing else is written, whatever a file says.
+fn is_member(name: &str) -> bool {
+    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let of_device = |rest: &str| {
+        let mut words = rest.split('.').skip(1);
+        rest.is_empty() || (words.all(plain) && rest.starts_with('.'))
+    };
+    match name {
+        "node.toml" | "identity.key" | "state/inbox.db" | "state/devices.db" | "state/handed-over" => true,
+        _ => {
+            let document = name.strip_prefix("documents/").and_then(|name| name.strip_suffix(".cbor"));
+            document.is_some_and(|epoch| epoch.parse::<u32>().is_ok_and(|number| number.to_string() == epoch))
+                || name.strip_prefix("device.key").is_some_and(of_device)
+        }
+    }
+}
+
+fn time_of(name: &str, bytes: &[u8]) -> Option<UnixTime> {
+    let text = std::str::from_utf8(bytes).ok().filter(|_| name == FIRST)?;
+    let mut lines = text.lines();
+    (lines.next()? == TITLE).then_some(())?;
+    lines.find_map(|line| line.strip_prefix("time ")?.parse().ok()).map(UnixTime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_unpacked_that_is_not_of_a_node() {
+        for name in ["node.toml", "documents/7.cbor", "device.key", "device.key.0a1b2c3d.counter"] {
+            assert!(is_member(name), "{name}");
+        }
+        for name in [
+            "node.key",
+            "state/replay-7.log",
+            "state/replay-mark",
+            "documents/../node.key",
+            "documents/07.cbor",
+            "/etc/passwd",
+            "device.key/../../x",
+            "device.key..counter",
+            "device.keys",
+        ] {
+            assert!(!is_member(name), "{name}");
+        }
+    }
+}
