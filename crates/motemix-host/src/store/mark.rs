@@ -164,12 +164,12 @@ impl Mark {
     pub fn altered(&self, epochs: &[Epoch], path_of: impl Fn(Epoch) -> PathBuf) -> Option<Epoch> {
         let Body { clean, boot, erased, logs, .. } = &self.body;
         let cut_off = !clean && boot_id().is_none_or(|now| now != *boot);
-        let is_as_left = |noted: &&Noted| {
+        let is_altered = |noted: &&Noted| {
             let found = fs::symlink_metadata(path_of(noted.epoch)).ok();
             !noted.is_as_left(found.as_ref(), cut_off)
         };
         let counts = |epoch: Epoch| epoch >= *erased;
-        let altered = logs.iter().filter(|noted| counts(noted.epoch)).find(is_as_left);
+        let altered = logs.iter().filter(|noted| counts(noted.epoch)).find(is_altered);
         let stranger =
             epochs.iter().find(|epoch| counts(**epoch) && !logs.iter().any(|noted| noted.epoch == **epoch));
         altered.map(|noted| noted.epoch).or(stranger.copied())
