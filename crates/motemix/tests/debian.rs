@@ -35,10 +35,10 @@ fn build(version: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_motemix")).parent().expect("a folder");
     let profile = if folder.ends_with("debug") { "dev" } else { "release" };
     let output = env!("CARGO_TARGET_TMPDIR");
-    let mut build = Command::new(root_of_sources().join("packaging/debian/build"));
-    build.args(["--built", "--quick", "--profile", profile, "--version", version, "--output", output]);
-    let built = Run::by(build.env("CARGO_TARGET_DIR", folder.parent().expect("a folder"))).succeeds();
-    PathBuf::from(built.lines().last().expect("a path"))
+    let mut script = Command::new(root_of_sources().join("packaging/debian/build"));
+    script.args(["--built", "--quick", "--profile", profile, "--version", version, "--output", output]);
+    let said = Run::by(script.env("CARGO_TARGET_DIR", folder.parent().expect("a folder"))).succeeds();
+    PathBuf::from(said.lines().last().expect("a path"))
 }
 
 fn text(path: &Path) -> &str {

@@ -26,7 +26,7 @@ impl Machine {
         let pid = changes.path().join("pid");
         let mut machine = Self { boot, first: String::new(), _changes: changes };
         wait_until("the machine boots", || pid.exists());
-        machine.first = fs::read_to_string(pid).expect("a number").trim().to_owned();
+        fs::read_to_string(pid).expect("a number").trim().clone_into(&mut machine.first);
         wait_until("it is up", || machine.run(&["systemctl", "is-system-running"]).stdout() == "running\n");
         machine
     }
