@@ -46,7 +46,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", " ").replace("# ", " ");
     let mut found = Vec::new();
     for line in text.lines() {
-        let after = line.split("motemix ").skip(1).last().filter(|_| !line.contains("--tag motemix"));
+        let after = line.split("motemix ").skip(1).last().filter(|_| !line.contains("--tag "));
         let all = after.into_iter().flat_map(str::split_whitespace);
         let words: Vec<_> = all.map(|word| word.trim_matches(['"', '\'', ';', '\\']).to_owned()).collect();
         if words.first().is_some_and(|word| word.chars().all(|one| one.is_ascii_lowercase() || one == '-')) {
@@ -184,7 +184,9 @@ impl Members {
         let (services, running) = (services.into_iter().collect(), BTreeMap::new());
         let mut members = Self { folder, services, running, ports: Ports::new() };
         let names: Vec<_> = members.services.keys().cloned().collect();
-        names.iter().for_each(|name| members.start(name));
+        for name in &names {
+            members.start(name);
+        }
         members
     }
 
@@ -256,7 +258,9 @@ impl Drop for Members {
                 let log =
                     fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default();
                 let tail: Vec<_> = log.lines().rev().take(8).collect();
-                tail.iter().rev().for_each(|line| eprintln!("{name}: {line}"));
+                for line in tail.iter().rev() {
+                    eprintln!("{name}: {line}");
+                }
             }
         }
     }

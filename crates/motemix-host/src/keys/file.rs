@@ -122,8 +122,8 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
 
 /// Whether systemd gives this file to this service (`LoadCredential=`).
 ///
-/// Such a file is root's, and a list of access rights lets the service's user read it, and nobody else.
-/// The mode shows that list as a right of the group.
+/// Such a file is root's, and a list of access rights lets the service's user read it, and nobody
+/// else. The mode shows that list as a right of the group.
 fn is_credential(path: &Path) -> bool {
     let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
     // The configuration may name a link, which leads there.
