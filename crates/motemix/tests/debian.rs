@@ -80,6 +80,7 @@ fn a_package_is_whole_and_debian_finds_no_fault_with_it() {
         "usr/share/doc/motemix/copyright",
         "usr/share/doc/motemix/changelog.gz",
         "usr/share/doc/motemix/changelog.Debian.gz",
+        "usr/share/doc/motemix/installing.md",
         "usr/share/doc/motemix/operating.md",
     ] {
         assert!(
