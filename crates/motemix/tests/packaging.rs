@@ -3,12 +3,13 @@
 
 mod program;
 
-use program::{Network, Run, Running};
+use program::{Network, Run, Running, motemix};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,11 +25,24 @@ fn tool(name: &str, package: &str, words: &[&str]) -> Run {
     Run::by(Command::new(name).args(words))
 }
 
+/// Tenths of the most, 10, that `systemd-analyze security` counts for what a unit leaves to its program.
+fn exposure(unit: &str) -> u64 {
+    let words = ["security", "--offline=true", "--no-pager", unit];
+    let said = tool("systemd-analyze", "units", &words).succeeds();
+    let figure = said.split("Overall exposure level for ").nth(1).and_then(|rest| rest.split(": ").nth(1));
+    let figure = figure.and_then(|rest| rest.split_whitespace().next()).expect("a figure");
+    let (whole, tenths) = figure.split_once('.').expect("a figure with a decimal");
+    10 * whole.parse::<u64>().expect("a number") + tenths.parse::<u64>().expect("a number")
+}
+
 #[test]
 fn units_are_sound_and_leave_little_to_a_node() {
     let folder = tempfile::tempdir().expect("a folder");
-    for unit in ["motemix-node@.service", "motemix-authority@.service"] {
-        let text = fs::read_to_string(packaging().join("systemd").join(unit)).expect("a unit");
+    let mut seen = 0;
+    for unit in fs::read_dir(packaging().join("systemd")).expect("units") {
+        let path = unit.expect("a unit").path();
+        let text = fs::read_to_string(&path).expect("a unit");
+        let unit = path.file_name().and_then(|name| name.to_str()).expect("UTF-8");
         assert!(text.contains("ExecStart=/usr/bin/motemix "), "{unit}");
         // What is started again when it is stuck says that it is not; `supervised.rs` hears it.
         for line in ["Type=notify", "WatchdogSec=120", "Restart=on-failure"] {
@@ -43,10 +57,11 @@ fn units_are_sound_and_leave_little_to_a_node() {
         let said = verified.stderr();
         assert!(!said.contains(unit.split('@').next().expect("a name")), "{said}");
         assert_eq!(verified.status(), 0, "{said}");
-        // Tenths: 2.0 of 10 at most.
-        let security = ["security", "--offline=true", "--no-pager", "--threshold=20", copy];
-        tool("systemd-analyze", "units", &security).succeeds();
+        let exposure = exposure(copy);
+        assert!(exposure <= 20, "{unit} has an exposure of {exposure} tenths");
+        seen += 1;
     }
+    assert_eq!(seen, 2, "units of nodes and of authorities");
 }
 
 /// A unit that leaves everything to a node is noticed.
@@ -55,9 +70,44 @@ fn an_open_unit_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = folder.path().join("open.service");
     fs::write(&open, "[Service]\nExecStart=/bin/true\n").expect("a unit");
-    let open = open.to_str().expect("UTF-8");
-    let security = ["security", "--offline=true", "--no-pager", "--threshold=20", open];
-    assert_ne!(tool("systemd-analyze", "units", &security).status(), 0);
+    assert!(exposure(open.to_str().expect("UTF-8")) > 90);
+}
+
+/// Later versions of systemd give a key to a service in a file that shows a right of the group; whoever
+/// else has one like that is refused.
+#[test]
+fn a_key_may_be_what_systemd_hands_to_the_service() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("not run: what systemd hands over is root's");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (dir, given) = (folder.path().join("north"), folder.path().join("credentials"));
+    let dir = dir.to_str().expect("UTF-8");
+    let init = ["authority", "init", dir, "--network", "orchard", "--listen", "127.0.0.1:7000"];
+    motemix(init).succeeds();
+    let other = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a@127.0.0.1:7001";
+    fs::create_dir(&given).expect("a folder");
+    let (key, link) = (given.join("authority.key"), Path::new(dir).join("authority.key"));
+    fs::rename(&link, &key).expect("a key");
+    std::os::unix::fs::symlink(&key, &link).expect("a link");
+    let reads_key = |credentials: Option<&Path>, mode| {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("a key");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        command.args(["authority", "peers", dir, "--threshold", "2", other]);
+        credentials.map(|folder| command.env("CREDENTIALS_DIRECTORY", folder));
+        Run::by(&mut command)
+    };
+    for mode in [0o400, 0o440] {
+        reads_key(Some(&given), mode).succeeds();
+    }
+    let refused = ["authority.key", "others may use this key"];
+    reads_key(None, 0o440).fails(2, &refused);
+    reads_key(Some(folder.path()), 0o440).fails(2, &refused);
+    for mode in [0o460, 0o444] {
+        reads_key(Some(&given), mode).fails(2, &refused);
+    }
+    std::os::unix::fs::chown(&key, None, Some(1)).expect("a key");
+    reads_key(Some(&given), 0o440).fails(2, &refused);
 }
 
 #[test]

@@ -105,8 +105,10 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
     let mut file = open(path).map_err(failed)?;
     // Asked of the open file, so that nobody can exchange it in between.
-    let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
-    if mode & 0o077 != 0 {
+    let found = file.metadata().map_err(failed)?;
+    let mode = found.mode() & 0o7777;
+    let others = if found.gid() == 0 && is_credential(path) { 0o037 } else { 0o077 };
+    if mode & others != 0 {
         return Err(KeyError::new(path, KeyProblem::Exposed { mode, file: path.to_owned() }));
     }
     if let Some((folder, mode)) = folder_open_to_all(path).map_err(failed)? {
@@ -116,6 +118,18 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
     file.by_ref().take(LONGEST).read_to_end(&mut text).map_err(failed)?;
     Ok(text)
+}
+
+/// Whether systemd gives this file to this service (`LoadCredential=`).
+///
+/// Such a file is root's, and a list of access rights lets the service's user read it, and nobody
+/// else. The mode shows that list as a right of the group.
+fn is_credential(path: &Path) -> bool {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    // The configuration may name a link, which leads there.
+    folder.is_some_and(|folder| {
+        path.canonicalize().is_ok_and(|path| path.parent().is_some_and(|parent| parent == folder))
+    })
 }
 
 /// The lines of a key file, taken one after the other.
