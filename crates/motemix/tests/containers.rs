@@ -270,6 +270,9 @@ impl Drop for Members {
 fn the_network_of_containers_makes_its_keys_and_delivers() {
     let mut members = Members::up();
     assert_eq!(members.services.len(), 11);
+    // A message that is sent where no node runs makes its sender the node, and the container's has to
+    // wait until it has ended.
+    wait_until("the client runs", || members.state("client").join("client/state/control.sock").exists());
     let end = Instant::now() + Duration::from_mins(2);
     while members.runs_example("client").status() != 0 {
         assert!(Instant::now() < end, "the message was not acknowledged");
