@@ -1,5 +1,5 @@
 //! A network of six nodes on loopback, one thread and one socket each. Node 0 sends a message to
-//! node 5 through mixes; its acknowledgement comes back through other mixes.
+//! node 5 through mixes; its acknowledgement comes back on a way of its own.
 //!
 //! `cargo run -p motemix-node --example udp`
 //!

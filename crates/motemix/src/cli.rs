@@ -82,7 +82,7 @@ const FIRST_STEPS: &str = "\
 An anonymous, authenticated network that fits in a sensor.
 
 A mote wraps a reading in a packet and sends it through mixes to a receiver. The acknowledgement comes back \
-through other mixes, and nobody on the way learns who sent what to whom.
+on a way of its own, and nobody on either learns who sent what to whom.
 
 First steps:
   motemix demo    runs a whole network on this machine for twenty seconds, and measures it

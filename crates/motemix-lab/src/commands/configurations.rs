@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::network::loopix::Preset;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
-use motemix_lab::loopix::study::anonymity::measures::{Linkability, best_guess_after};
+use motemix_lab::loopix::study::anonymity::measures::{Known, Linkability, MOST_MESSAGES, best_guess_after};
 use motemix_lab::loopix::study::anonymity::network::Network;
 use motemix_lab::loopix::study::energy::traffic::{Client, Pull};
 use motemix_loopix::packet::Format;
@@ -210,8 +210,9 @@ fn hosts(args: &Args) -> Result<Figures, Failure> {
     progress.at(0, "hosts: follows packets through the mixes");
     let trials = targets(network, TRIALS, SEED);
     let found = Linkability::of(&trials, SEED);
-    // Each trial has one receiver: whoever the best guess names is named.
+    // Each trial has one receiver: whoever the best guess names is named, as in the building.
     let receivers_named = best_guess_after(args.habits, &trials, SEED);
+    let known = Known::likeliest_of_round_trips(&trials, MOST_MESSAGES, SEED);
     progress.finish();
     let stream = |mean: Duration| 1.0 / mean.as_secs_f64();
     let packet_len = u32::try_from(Format::HARDENED.datagram_len()).unwrap_or(u32::MAX);
@@ -225,7 +226,6 @@ fn hosts(args: &Args) -> Result<Figures, Failure> {
     let clients = &config.clients;
     let rates = [stream(clients.payload), stream(clients.loops), stream(clients.drop)];
     let [_, lte, nr] = Day::of(Client { rates, packet_len, pull }.seeded(DAY, SEED), DAY).joules;
-    let known = found.round_trip.known;
     let named =
         |known: Option<u32>, bound: u32| Named { runs: vec![known.map(f64::from)], at_most: bound.into() };
     Ok(Figures {

@@ -108,8 +108,8 @@ pub enum LoopixProfile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LoopixPreset {
     /// Hardened nodes for users who have a minute and a half: a client sends two packets a second,
-    /// each of which waits 18 s at each hop. It takes about a thousand messages to one receiver
-    /// to name their sender.
+    /// each of which waits 18 s at each hop. An observer of all links needs 442 messages
+    /// to one receiver to name half of the senders, and 1,589 to name 95 %.
     Patient,
 }
 

@@ -13,6 +13,8 @@
 //! * *Messages until known*: S₀ sends messages to one receiver, who works for the observer. It
 //!   multiplies the likelihoods of all users, message by message, until it is 95 % sure of S₀
 //!   (Wald's sequential test, for all users at once).
+//! * *Messages until named*: after how many of them S₀ is the likeliest, whether the observer is sure
+//!   or not. That is sooner.
 //! * *Round trip*: the receiver acknowledges each message, and the observer follows the
 //!   acknowledgement to all who may get it. Whoever gets it sent the message.
 
@@ -104,16 +106,13 @@ impl Linkability {
 /// of them acknowledged.
 pub fn best_guess_after(messages: u32, trials: &[Trial], seed: u64) -> Estimate {
     let ways = [Way::there(trials), Way::back(trials)];
-    let users = users_of(trials);
-    let guess = |more| {
-        let mut suspects =
-            Suspects::new(&ways, users, Chance::of(seed.wrapping_add(more), Purpose::Messages));
+    let guess = |mut suspects: Suspects| {
         for _ in 0..messages {
             suspects.hear(|_| true);
         }
         suspects.best_guess()
     };
-    (0..trials.len() as u64).map(guess).collect::<Gathered>().estimate()
+    all_suspects(&ways, trials, seed).into_iter().map(guess).collect::<Gathered>().estimate()
 }
 
 impl Trial {
@@ -185,6 +184,29 @@ impl Known {
             sure.map_or(bound.saturating_add(1), |message| message + 1)
         });
         Self::after(known.collect(), bound)
+    }
+
+    /// After how many messages, each of them acknowledged, the likeliest of all users is the sender,
+    /// for half and for 95 % of the senders. A guess is right long before the observer is sure of it.
+    pub fn likeliest_of_round_trips(trials: &[Trial], bound: u32, seed: u64) -> Self {
+        let ways = [Way::there(trials), Way::back(trials)];
+        let mut senders = all_suspects(&ways, trials, seed);
+        let mut known = Self { half: None, most: None, bound };
+        for message in 1..=bound {
+            let guess = |suspects: &mut Suspects| {
+                suspects.hear(|_| true);
+                suspects.best_guess()
+            };
+            let right = senders.iter_mut().map(guess).sum::<f64>() / count(trials.len());
+            if right >= 0.5 {
+                known.half.get_or_insert(message);
+            }
+            if right >= SURE {
+                known.most = Some(message);
+                break;
+            }
+        }
+        known
     }
 
     /// Sums up what each sender needed; more than `bound` if that was not enough.
@@ -276,6 +298,14 @@ impl<'w> Suspects<'w> {
     fn best_guess(&self) -> f64 {
         best_guess(self.others.iter().map(|(_, log)| libm::exp(*log)))
     }
+}
+
+/// Who may be the sender, before the first message, for as many senders as there are trials.
+fn all_suspects<'w>(ways: &'w [Way], trials: &[Trial], seed: u64) -> Vec<Suspects<'w>> {
+    let users = users_of(trials);
+    (0..trials.len() as u64)
+        .map(|more| Suspects::new(ways, users, Chance::of(seed.wrapping_add(more), Purpose::Messages)))
+        .collect()
 }
 
 /// By how much the mean of ln(p/p₀) is too large, as far as the same trials show it.
@@ -375,9 +405,32 @@ mod tests {
         assert_eq!((known.half, known.most), (Some(4), Some(4)));
         assert!((best_guess_after(3, &round_trips, 1).mean - 1.0).abs() < 1e-12);
         assert!((best_guess_after(3, &[trial(&[1.0; 9], 10)], 1).mean - 0.1).abs() < 1e-12);
+        // The likeliest is known at once here, and never where all are alike.
+        let guessed = Known::likeliest_of_round_trips(&round_trips, 100, 1);
+        assert_eq!((guessed.half, guessed.most), (Some(1), Some(1)));
+        let guessed = Known::likeliest_of_round_trips(&[trial(&[1.0; 9], 10)], 100, 1);
+        assert_eq!(guessed.texts(), ["more than 100", "more than 100"]);
         // Whoever is absent is not the sender.
         let at_first = |_| |_: u32, message: u32| message < 4;
         let known = Known::despite_absence(&[trial(&[1.0; 9], 10)], 10, 100, 1, at_first);
         assert_eq!(known.half, Some(5));
+    }
+
+    #[test]
+    fn a_guess_is_right_before_the_observer_is_sure() {
+        // Messages that speak for some of the others as well, and against them in the mean.
+        let trials: Vec<_> = [0.5, 0.7, 0.9, 1.1, 1.3]
+            .repeat(8)
+            .into_iter()
+            .map(|ratio: f64| trial(&[ratio, 1.8 - ratio, 0.9, 0.9], 5))
+            .collect();
+        let guessed = Known::likeliest_of_round_trips(&trials, 1000, 1);
+        let sure = Known::of_round_trips(&trials, 1000, 1);
+        for (share, guessed, sure) in [(0.5, guessed.half, sure.half), (SURE, guessed.most, sure.most)] {
+            let (guessed, sure) = (guessed.unwrap(), sure.unwrap());
+            assert!(guessed < sure, "{guessed} {sure}");
+            assert!(best_guess_after(guessed, &trials, 1).mean >= share);
+            assert!(best_guess_after(guessed - 1, &trials, 1).mean < share, "not before");
+        }
     }
 }
