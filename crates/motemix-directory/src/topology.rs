@@ -86,8 +86,12 @@ impl<'a> Topology<'a> {
 
     /// Fills `out` with the distinct mixes of a way from `from` to `to`, in the order in which a
     /// packet passes them. Nobody sends to itself: the first is not `from`, and the last is not
-    /// `to`. Otherwise the ends are mixes like any other, so that who hears a link cannot rule
-    /// anybody out.
+    /// `to`. Otherwise the ends are mixes like any other. Where the first and the last of several
+    /// are of one layer, they are not `to` and `from` both, or the ends would be there more often
+    /// than others: so the first is anybody but `from`, and the last anybody but `to`, each as
+    /// often, and who hears a link learns nothing from who is at its end.
+    ///
+    /// A single mix is neither end, and each message tells who did not send it.
     ///
     /// With L layers, each gets `out.len() / L` mixes and a uniformly random choice of
     /// `out.len() % L` layers gets one more, in ascending order; within a layer, every ordered
@@ -138,7 +142,9 @@ impl<'a> Topology<'a> {
                 self.draw_in_layer(rng, layer, mixes)?;
                 let own_first = begins && mixes.first() == Some(&from);
                 let own_last = ends && mixes.last() == Some(&to);
-                if !own_first && !own_last {
+                let there_and_back =
+                    begins && ends && mixes.first() == Some(&to) && mixes.last() == Some(&from);
+                if !own_first && !own_last && !there_and_back {
                     break;
                 }
             }

@@ -82,8 +82,8 @@ fn one_layer_is_a_free_route() {
 #[test]
 fn the_ends_are_mixes_like_any_other_but_nobody_sends_to_itself() {
     let counts = tally(&[6], 3, [4, 2], 30_000);
-    // Less those that begin with 4 or end with 2, of which 4 do both.
-    assert_uniform(&counts, 6 * 5 * 4 - 2 * 5 * 4 + 4);
+    // Less those that begin with 4 or end with 2, of which 4 do both, and 4 that do the contrary.
+    assert_uniform(&counts, 6 * 5 * 4 - 2 * 5 * 4 + 4 - 4);
     for end in [4, 2] {
         assert!(counts.keys().any(|path| path[1] == end), "{end} is a mix in the middle");
     }
@@ -98,6 +98,27 @@ fn the_ends_are_mixes_like_any_other_but_nobody_sends_to_itself() {
         *choices.entry(path.iter().map(|mix| mix / 3).collect::<Vec<_>>()).or_default() += *count;
     }
     assert_uniform(&choices, 3);
+}
+
+/// If the sender were the last mix a little more often than others, who counts would find it, however
+/// long the delays are: among six nodes, half of the senders after some hundred messages.
+#[test]
+fn the_first_mix_and_the_last_are_anybody_else_each_as_often() {
+    for (nodes, mixes) in [(4, 2), (6, 2), (6, 3), (12, 2)] {
+        let paths = tally(&[nodes], mixes, [0, 1], 60_000);
+        for (place, not) in [(0, 0), (mixes - 1, 1)] {
+            let mut counts = HashMap::new();
+            for (path, count) in &paths {
+                *counts.entry(path[place]).or_default() += *count;
+            }
+            assert!(!counts.contains_key(&not));
+            assert_uniform(&counts, nodes as u32 - 1);
+        }
+    }
+    // Layers are drawn by themselves, so theirs are as often anyway.
+    let paths = tally(&[3, 3], 2, [0, 4], 30_000);
+    assert_uniform(&paths, 2 * 2);
+    assert_uniform(&tally(&[3, 3], 2, [4, 0], 30_000), 3 * 3);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) use corrupt::Confessions;
 pub use findings::{Findings, NotPosteriors, POSTERIORS, judge_posteriors};
 pub use links::Counted;
 pub use measure::{Guesses, Reliability};
-pub use score::{Anonymity, Learned};
+pub use score::{Anonymity, Beside, Learned};
 pub(crate) use sniffer::{Cut, Sniffer, fingerprint};
 
 use crate::board::Traits;

@@ -44,7 +44,8 @@ mod wear;
 mod world;
 
 pub use adversary::{
-    Anonymity, Counted, Findings, Guesses, Learned, NotPosteriors, POSTERIORS, Reliability, judge_posteriors,
+    Anonymity, Beside, Counted, Findings, Guesses, Learned, NotPosteriors, POSTERIORS, Reliability,
+    judge_posteriors,
 };
 pub use attack::Attacked;
 pub use meter::Handshakes;

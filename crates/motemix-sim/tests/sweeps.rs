@@ -1,7 +1,7 @@
 //! Sweeps: which runs they have, and that nothing is lost, repeated or mixed up.
 
 use motemix_sim::scenario::{Draft, Setting};
-use motemix_sim::sweep::{Cell, Journal, JournalError, Plan, Work, run, write_results};
+use motemix_sim::sweep::{Cell, Done, Journal, JournalError, Plan, Work, run, write_results};
 use motemix_sim::{Observers, Sight, Witness, run_with};
 use std::collections::BTreeSet;
 use std::fs;
@@ -164,6 +164,19 @@ fn the_parquet_file_is_the_same_table() {
 }
 
 #[test]
+fn what_others_write_on_several_lines_is_one_line_of_the_journal() {
+    let (plan, folder) = (plan(SMALL), tempfile::tempdir().expect("a folder"));
+    let done: Done =
+        serde_json::from_str("{\"run\": 1,\n \"outcome\": {\n  \"sent\": 3\n }\n}").expect("a run");
+    let mut journal = Journal::open(folder.path(), &plan, false).expect("a journal");
+    journal.append(done.run, &done.outcome).expect("it is written");
+    drop(journal);
+    let journal = Journal::open(folder.path(), &plan, false).expect("the same journal");
+    assert_eq!(journal.outcomes().map(|(run, _)| run).collect::<Vec<_>>(), [1]);
+    assert!(serde_json::from_str::<Done>("{\"run\": 1, \"outcome\": null}").is_err());
+}
+
+#[test]
 fn a_torn_line_is_cut_off_and_a_damaged_one_is_refused() {
     let (plan, folder) = (plan(SMALL), tempfile::tempdir().expect("a folder"));
     let dir = folder.path();
@@ -177,7 +190,12 @@ fn a_torn_line_is_cut_off_and_a_damaged_one_is_refused() {
         drop(journal);
         assert_eq!(read(dir, "journal.jsonl"), whole);
     }
-    for bad in ["{\n", "{\"run\":8,\"outcome\":{}}\n"] {
+    for bad in [
+        "{\n",
+        "{\"run\":8,\"outcome\":{}}\n",
+        "{\"run\":2,\"outcome\":null}\n",
+        "{\"run\":2,\"outcome\":{\"sent\":1e400}}\n",
+    ] {
         fs::write(&path, [&whole, bad.as_bytes()].concat()).expect("a file");
         let refused = Journal::open(dir, &plan, false).expect_err("damaged");
         assert!(matches!(refused, JournalError::Damaged { line: 4, .. }), "{refused}");

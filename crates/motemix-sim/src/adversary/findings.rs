@@ -5,9 +5,10 @@ use super::evidence::{Evidence, Way};
 use super::measure::{Guesses, Judged};
 use super::sniffer::Transfer;
 use motemix_air::Instant;
-use parquet::basic::{Repetition, Type as Physical};
+use parquet::basic::{Compression, Repetition, Type as Physical};
 use parquet::data_type::{DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -189,6 +190,9 @@ pub enum NotPosteriors {
         "has no column {0} of the right type; it needs message, receiver, true_sender and sender as INT64, and probabilities as DOUBLE"
     )]
     Column(String),
+    /// A column is compressed.
+    #[error("column {0} is compressed; write the file without compression")]
+    Compressed(String),
     /// A number is no node.
     #[error("message {message}: {node} is no node; nodes are 0 to 65535")]
     Node {
@@ -266,6 +270,22 @@ struct Read {
     probabilities: BTreeMap<u16, f64>,
 }
 
+/// Refuses columns that cannot be read. The library says nothing of use to whoever compressed them,
+/// and does not survive places in the file that are negative.
+fn check(columns: &[ColumnChunkMetaData], names: &[&str]) -> std::result::Result<(), NotPosteriors> {
+    for column in columns {
+        let name = column.column_descr().name();
+        if names.contains(&name) && column.compression() != Compression::UNCOMPRESSED {
+            return Err(NotPosteriors::Compressed(name.into()));
+        }
+        let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        if begin < 0 || column.compressed_size() < 0 {
+            return Err(NotPosteriors::Unreadable(format!("column {name} has no place in it")));
+        }
+    }
+    Ok(())
+}
+
 fn read(path: &Path, column: &str) -> std::result::Result<BTreeMap<i64, Read>, NotPosteriors> {
     let unreadable = |error: &dyn std::fmt::Display| NotPosteriors::Unreadable(error.to_string());
     let file = File::open(path).map_err(|error| unreadable(&error))?;
@@ -280,6 +300,9 @@ fn read(path: &Path, column: &str) -> std::result::Result<BTreeMap<i64, Read>, N
         };
         let field = schema.get_fields().iter().find(fits);
         fields.push(Arc::clone(field.ok_or_else(|| NotPosteriors::Column(name.into()))?));
+    }
+    for group in reader.metadata().row_groups() {
+        check(group.columns(), &names)?;
     }
     let wanted = Type::group_type_builder(schema.name()).with_fields(fields).build();
     let rows = wanted.and_then(|wanted| reader.get_row_iter(Some(wanted)));
@@ -354,6 +377,31 @@ mod tests {
             assert_eq!(error, Err(said.to_owned()));
         }
         assert_eq!(judged(&Findings::default()), Err("has no messages".to_owned()));
+    }
+
+    #[test]
+    fn columns_that_cannot_be_read_are_refused_in_one_line() {
+        let file = NamedTempFile::new().expect("a file");
+        let messages = vec![finding(1, [0.0, 0.75, 0.25])];
+        Findings { transfers: Vec::new(), messages }.write_posteriors(file.as_file()).expect("it is written");
+        let reader = SerializedFileReader::new(file.reopen().expect("a file")).expect("Parquet");
+        let written = reader.metadata().row_group(0).columns().to_vec();
+        let first = || written[0].clone().into_builder();
+        let said = |first: ColumnChunkMetaData, names: &[&str]| {
+            let columns = [&[first], &written[1..]].concat();
+            check(&columns, names).map_err(|error| error.to_string())
+        };
+        let compressed = first().set_compression(Compression::SNAPPY).build().expect("a column");
+        let nowhere = first().set_dictionary_page_offset(Some(-1)).build().expect("a column");
+        assert_eq!(said(written[0].clone(), &["message"]), Ok(()));
+        // A column that is not asked for may be compressed.
+        assert_eq!(said(compressed.clone(), &["sender"]), Ok(()));
+        assert_eq!(
+            said(compressed, &["message"]),
+            Err("column message is compressed; write the file without compression".to_owned())
+        );
+        let refused = Err("cannot read it: column message has no place in it".to_owned());
+        assert_eq!(said(nowhere, &["message"]), refused);
     }
 
     #[test]

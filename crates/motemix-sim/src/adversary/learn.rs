@@ -12,6 +12,7 @@
 //! P(sender, start | message) ∝ weight of the start × habit: sender to receiver × phase: sender, start
 //! ```
 
+pub(crate) mod beside;
 mod choose;
 mod matching;
 mod named;

@@ -2,11 +2,12 @@
 
 use super::evidence::{Evidence, Way};
 use super::findings::Findings;
+use super::learn::beside::{self, Came};
 use super::learn::{self, Estimate, Message, Prior};
 use super::links::Counted;
 use super::measure::{CLASSES, Guesses, Judged, Reliability, reliability};
 use super::trace::Traffic;
-use crate::scenario::{Receivers, Scenario, Spread};
+use crate::scenario::{Receivers, Scenario, Spread, Time};
 use libm::log2;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,8 +41,23 @@ pub struct Anonymity {
     pub half_named_after: Option<f64>,
     /// Messages of a sender after which 95 % of the receivers are named.
     pub most_named_after: Option<f64>,
+    /// The same by comparing messages that came at the same time; with a payload stream, where each
+    /// receiver has one sender.
+    pub beside: Option<Beside>,
     /// What counting packets tells of who speaks; with a payload stream.
     pub counted: Option<Counted>,
+}
+
+/// An observer who knows that each receiver has one sender, and compares messages that came at the
+/// same time: what is the same for all receivers says nothing of who writes to one of them.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Beside {
+    /// Share of the receivers whose sender it names after the whole run.
+    pub receivers_named: f64,
+    /// Messages of a sender after which half are named, counted as [`Anonymity::half_named_after`].
+    pub half_named_after: Option<f64>,
+    /// Messages of a sender after which 95 % are named.
+    pub most_named_after: Option<f64>,
 }
 
 /// An observer who learns to whom each sender writes, and at which times of its interval.
@@ -110,10 +126,18 @@ pub(crate) fn score(
         messages_each: None,
         half_named_after: None,
         most_named_after: None,
+        beside: None,
         counted: None,
     };
     if scenario.load.receivers != Receivers::Random {
         name(traffic, evidence, &round_trip, &mut anonymity);
+    }
+    if scenario.load.receivers == Receivers::Even
+        && scenario.motes.payload_mean.and_then(Time::unless_zero).is_some()
+    {
+        // In an interval, each sender has a message to compare.
+        let near = (scenario.motes.mean_delay.0 / 2).max(scenario.load.interval.0);
+        anonymity.beside = Some(compare(traffic, evidence, near));
     }
     anonymity
 }
@@ -151,9 +175,7 @@ fn judge(traffic: &Traffic<'_>, evidence: &Evidence, senders: impl Fn(usize) -> 
 /// Names the receivers of senders who have one.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn name(traffic: &Traffic<'_>, evidence: &Evidence, lesson: &Lesson, anonymity: &mut Anonymity) {
-    let truth: BTreeMap<u16, u16> =
-        evidence.heard.iter().map(|heard| (heard.sender, heard.receiver)).collect();
-    let truth: Vec<(u16, u16)> = truth.into_iter().collect();
+    let truth = writers(evidence);
     let among = (0_u16..).zip(&traffic.network().nodes).filter(|(_, node)| node.receives);
     let among: Vec<u16> = among.map(|(node, _)| node).collect();
     if truth.is_empty() {
@@ -167,4 +189,25 @@ fn name(traffic: &Traffic<'_>, evidence: &Evidence, lesson: &Lesson, anonymity: 
     anonymity.receivers_by_chance = Some(by_chance);
     anonymity.messages_each = Some(lesson.messages.len() as f64 / truth.len() as f64);
     [anonymity.half_named_after, anonymity.most_named_after] = naming.after;
+}
+
+/// All senders, each with its receiver.
+fn writers(evidence: &Evidence) -> Vec<(u16, u16)> {
+    let truth: BTreeMap<u16, u16> =
+        evidence.heard.iter().map(|heard| (heard.sender, heard.receiver)).collect();
+    truth.into_iter().collect()
+}
+
+/// Names the senders of receivers who have one.
+fn compare(traffic: &Traffic<'_>, evidence: &Evidence, near: Duration) -> Beside {
+    let nodes = traffic.network().nodes.len();
+    let came = evidence.heard.iter().filter_map(|heard| {
+        let at = traffic.transfer(heard.transfer)?.begin;
+        let senders = heard.senders(Way::RoundTrip, nodes);
+        Some(Came { at, receiver: heard.receiver, senders })
+    });
+    let came: Vec<Came> = came.collect();
+    let naming = beside::naming(&came, nodes, &writers(evidence), near);
+    let [half_named_after, most_named_after] = naming.after;
+    Beside { receivers_named: naming.named, half_named_after, most_named_after }
 }

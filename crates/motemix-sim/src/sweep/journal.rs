@@ -8,6 +8,8 @@
 //! The last line may be torn; it is cut off, and its run is run again.
 
 use super::Plan;
+use super::row::Row;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -65,8 +67,20 @@ struct Line<'a, O> {
 pub struct Done {
     /// Its number.
     pub run: u32,
-    /// Its outcome, as JSON.
+    /// Its outcome, as JSON: one that the tables can be made of.
+    #[serde(deserialize_with = "outcome")]
     pub outcome: Box<RawValue>,
+}
+
+/// Tables are made when all runs are done. What they cannot be made of has to be refused before.
+fn outcome<'d, D: Deserializer<'d>>(from: D) -> Result<Box<RawValue>, D::Error> {
+    let outcome = Box::<RawValue>::deserialize(from)?;
+    Row::parse(outcome.get()).map_err(D::Error::custom)?;
+    if !outcome.get().contains('\n') {
+        return Ok(outcome);
+    }
+    // Within a text there is none. A journal has a line for each run.
+    RawValue::from_string(outcome.get().replace('\n', " ")).map_err(D::Error::custom)
 }
 
 /// The runs that are done.

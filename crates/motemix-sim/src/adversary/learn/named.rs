@@ -4,6 +4,7 @@
 //! begin when it is full.
 
 use super::{Estimate, Message, Prior};
+use std::ops::Range;
 
 /// Shares of the senders whose receivers are to be named.
 const SHARES: [f64; 2] = [0.5, 0.95];
@@ -32,21 +33,26 @@ pub(crate) fn naming(
     among: &[u16],
 ) -> Naming {
     let prior = Prior { habits: prior.habits.or(Some(1.0)), ..prior };
-    let share = |heard: &[Message]| {
-        let estimate = Estimate::fit(heard, nodes, prior, |_| true);
+    by_parts(messages.len(), truth.len(), |part| {
+        let estimate = Estimate::fit(&messages[part], nodes, prior, |_| true);
         let right = truth.iter().filter(|(sender, receiver)| {
             let others = among.iter().copied().filter(|other| other != sender);
             estimate.receiver(*sender, others) == Some(*receiver)
         });
         right.count() as f64 / truth.len().max(1) as f64
-    };
-    let mut naming = Naming { named: share(messages), after: [None; 2] };
-    let messages = &messages[messages.len() / FILLING..];
-    for each in steps(messages.len() / truth.len().max(1)) {
+    })
+}
+
+/// What share is named by all messages, and by how many a share that is asked for.
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+pub(super) fn by_parts(messages: usize, senders: usize, share: impl Fn(Range<usize>) -> f64) -> Naming {
+    let mut naming = Naming { named: share(0..messages), after: [None; 2] };
+    let begin = messages / FILLING;
+    for each in steps((messages - begin) / senders.max(1)) {
         if naming.after.iter().all(Option::is_some) {
             break;
         }
-        let reached = share(&messages[..each * truth.len()]);
+        let reached = share(begin..begin + each * senders);
         for (after, wanted) in naming.after.iter_mut().zip(SHARES) {
             *after = after.or((reached >= wanted).then_some(each as f64));
         }
