@@ -135,10 +135,42 @@ struct Percentiles {
 struct Anonymity {
     round_trip: Guesses,
     receivers_named: Option<f64>,
+    beside: Option<Beside>,
     receivers_by_chance: Option<f64>,
     messages_each: Option<f64>,
     half_named_after: Option<f64>,
     most_named_after: Option<f64>,
+}
+
+/// Another observer, who compares messages of the same time.
+#[derive(Deserialize)]
+struct Beside {
+    receivers_named: f64,
+    half_named_after: Option<f64>,
+    most_named_after: Option<f64>,
+}
+
+impl Anonymity {
+    /// What the better of the two observers names.
+    fn receivers_named(&self) -> f64 {
+        let compared = self.beside.as_ref().map_or(0.0, |beside| beside.receivers_named);
+        self.receivers_named.unwrap_or(0.0).max(compared)
+    }
+
+    /// After how many messages the first of the two has named half.
+    fn half_named_after(&self) -> Option<f64> {
+        first(self.half_named_after, self.beside.as_ref().and_then(|beside| beside.half_named_after))
+    }
+
+    /// The same for 95 %.
+    fn most_named_after(&self) -> Option<f64> {
+        first(self.most_named_after, self.beside.as_ref().and_then(|beside| beside.most_named_after))
+    }
+}
+
+/// The lesser of two numbers of messages, of which each may not have been reached.
+fn first(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::min)
 }
 
 #[derive(Deserialize)]
@@ -190,10 +222,10 @@ fn building(args: &Args, plan: &Plan) -> Result<Figures, Failure> {
         ),
         first_guess: mean(|outcome| outcome.anonymity.round_trip.first_guess),
         by_chance: mean(|outcome| outcome.anonymity.receivers_by_chance.unwrap_or(0.0)),
-        receivers_named: mean(|outcome| outcome.anonymity.receivers_named.unwrap_or(0.0)),
+        receivers_named: mean(|outcome| outcome.anonymity.receivers_named()),
         receivers_named_after: each,
-        half_named_after: named(|outcome| outcome.anonymity.half_named_after),
-        most_named_after: named(|outcome| outcome.anonymity.most_named_after),
+        half_named_after: named(|outcome| outcome.anonymity.half_named_after()),
+        most_named_after: named(|outcome| outcome.anonymity.most_named_after()),
     })
 }
 
@@ -266,5 +298,7 @@ mod tests {
         assert_eq!(text(&[Some(72.0), Some(124.0), Some(90.0)]), "72 to 124");
         assert_eq!(text(&[Some(72.0), None]), "72 to more than 150");
         assert_eq!(text(&[None, None]), "more than 150");
+        assert_eq!(first(Some(90.0), Some(72.0)), Some(72.0));
+        assert_eq!((first(None, Some(72.0)), first(None, None)), (Some(72.0), None));
     }
 }

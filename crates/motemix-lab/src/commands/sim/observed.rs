@@ -28,8 +28,20 @@ pub(super) fn rows(table: &mut Table, known: &Anonymity) {
     let Some((named, by_chance)) = known.receivers_named.zip(known.receivers_by_chance) else { return };
     table.figure("receivers named after the run", &percent(named), "%");
     table.figure("  by chance", &percent(by_chance), "%");
-    for (name, after) in [("half", known.half_named_after), ("95 %", known.most_named_after)] {
-        let all = known.messages_each.unwrap_or_default();
+    let all = known.messages_each.unwrap_or_default();
+    named_after(table, [known.half_named_after, known.most_named_after], all);
+    let Some(beside) = known.beside else { return };
+    table.figure(
+        "receivers named by who compares messages of one time",
+        &percent(beside.receivers_named),
+        "%",
+    );
+    named_after(table, [beside.half_named_after, beside.most_named_after], all);
+}
+
+/// Messages of a sender until receivers are named; none if all of them do not do.
+fn named_after(table: &mut Table, after: [Option<f64>; 2], all: f64) {
+    for (name, after) in ["half", "95 %"].iter().zip(after) {
         let after = after.map_or_else(|| format!("more than {all:.0}"), |after| format!("{after:.0}"));
         table.figure(&format!("  {name} named after"), &after, "messages of a sender");
     }
