@@ -104,7 +104,8 @@ mod tests {
         Network::of(address.parse().unwrap())
     }
 
-    /// Connections of these, one after the other, of which none ends by itself; which are open then.
+    /// Connections of these, one after the other, of which none ends by itself; which are open
+    /// then.
     async fn open(places: &mut Places, of: &[&str]) -> Vec<String> {
         let (mut tasks, begin) = (Vec::new(), Instant::now());
         for (number, address) in (0..).zip(of) {
@@ -113,8 +114,9 @@ mod tests {
             let since = begin + Duration::from_millis(number);
             places.take(network(address), &task, Rc::new(Cell::new(Some(since))));
             tasks.push((*address, task));
+            // Those that are closed end when they are next looked at.
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
         let open = tasks.iter().filter(|(_, task)| !task.is_finished());
         open.map(|(address, _)| (*address).to_owned()).collect()
     }

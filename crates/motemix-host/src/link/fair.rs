@@ -4,10 +4,10 @@
 //! Each datagram costs the node a scalar multiplication before it knows whether it is junk, and a
 //! few per cent of that to read it from the kernel. So all that has arrived is read at once, sorted
 //! by source, and the node takes one datagram of each source in turn. When there is no room, the
-//! source that has most waiting loses, before anything of its datagram is decrypted. This is stochastic fairness queueing (P. McKenney, INFOCOM
-//! 1990) with longest-queue drop. The nodes of the network together, and strangers together, have
-//! half of the turns and half of the room each, and more only as long as the other half is not
-//! used.
+//! source that has most waiting loses, before anything of its datagram is decrypted. This is
+//! stochastic fairness queueing (P. McKenney, INFOCOM 1990) with longest-queue drop. The nodes of
+//! the network together, and strangers together, have half of the turns and half of the room each,
+//! and more only as long as the other half is not used.
 //!
 //! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to
 //! share somebody's class. Nodes of the network document are told by address and port, and have

@@ -37,8 +37,9 @@ use crate::rng::HostRng;
 const WAITING: usize = 1024;
 /// Nodes behind one address that are told apart by their keys alone.
 const SHARING: usize = 16;
-/// Keys that are tried in a second, at most, on packets from ports that no document names: a neighbour
-/// behind a translator of addresses needs one that fits, and its port is known from then on.
+/// Keys that are tried in a second, at most, on packets from ports that no document names: a
+/// neighbour behind a translator of addresses needs one that fits, and its port is known from then
+/// on.
 const TRIES: u64 = 1000;
 /// As many may be tried at once: for several such packets.
 const TRIES_AT_ONCE: u64 = 256;

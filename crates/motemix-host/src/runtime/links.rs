@@ -156,8 +156,8 @@ impl Links {
         }
     }
 
-    /// Hands each batch that is there, at most one for each socket, to `intake`, without what `loss`
-    /// loses.
+    /// Hands each batch that is there, at most one for each socket, to `intake`, without what
+    /// `loss` loses.
     pub(super) fn receive(
         &mut self,
         batch: &mut Batch,

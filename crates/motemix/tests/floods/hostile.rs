@@ -1,5 +1,5 @@
-//! A node of the document that has turned hostile: its neighbours have keys with it, and its packets
-//! are sound.
+//! A node of the document that has turned hostile: its neighbours have keys with it, and its
+//! packets are sound.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;

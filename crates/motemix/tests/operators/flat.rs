@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::world::used;
 
-/// The seconds of an epoch of ten in which it is looked: the old key has gone, the next has not come.
+/// The seconds of an epoch of ten in which it is looked: neither its first nor its last ones.
 const LOOKS: [u64; 3] = [4, 6, 8];
 /// A process of which there are fewer looks has not run for long enough.
 const LEAST: usize = 9;
@@ -51,8 +51,8 @@ impl Looks {
         Self { ended, thread }
     }
 
-    /// Asserts that no process that ran for long enough grew in the last third of its time, and that
-    /// these all did run for so long.
+    /// Asserts that no process that ran for long enough grew in the last third of its time, and
+    /// that these all did run for so long.
     pub fn are_flat(self, of: &[String]) {
         self.ended.store(true, Ordering::Relaxed);
         let seen = self.thread.join().expect("it has looked");
