@@ -20,7 +20,8 @@ pub struct Sent {
 
 impl Sent {
     pub fn a_second(self) -> u64 {
-        (self.count as f64 / self.time.as_secs_f64()) as u64
+        let millis = u64::try_from(self.time.as_millis()).expect("less than an age");
+        self.count * 1000 / millis.max(1)
     }
 }
 
