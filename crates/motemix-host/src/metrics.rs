@@ -33,10 +33,10 @@ use tokio::time;
 
 use crate::control::{ControlError, bind_private};
 use crate::health::{Health, State};
-use crate::places::{Places, idle_now};
+use crate::places::{Network, Places, idle_now};
 use crate::web::converse;
 
-/// Connections served at a time; a further one takes the place of the oldest.
+/// Connections served at a time; a further one takes the place of the oldest of whoever has most.
 const CONNECTIONS: usize = 8;
 const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -198,20 +198,22 @@ impl MetricsServer {
             let idle = idle_now();
             let accepted = match &self.listener {
                 Listener::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| converse(stream, say(&told)))
+                    let accepted = listener.accept().await;
+                    accepted.map(|(stream, from)| (Network::of(from.ip()), converse(stream, say(&told))))
                 }
                 Listener::Unix { listener, .. } => {
-                    listener.accept().await.map(|(stream, _)| converse(stream, say(&told)))
+                    let accepted = listener.accept().await;
+                    accepted.map(|(stream, _)| (Network::HERE, converse(stream, say(&told))))
                 }
             };
             match accepted {
-                Ok(task) => {
-                    places.make_room();
-                    places.take(&task, idle);
+                Ok((from, task)) => {
+                    places.make_room(from);
+                    places.take(from, &task, idle);
                 }
                 Err(error) => {
                     // Out of file descriptors, most likely: an open connection has one.
-                    if !places.close_one() {
+                    if !places.close_one(None) {
                         tracing::debug!(%error, "the metrics endpoint cannot accept a connection");
                         time::sleep(Duration::from_secs(1)).await;
                     }

@@ -20,9 +20,9 @@ use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time;
 
 use crate::clock::unix_time;
-use crate::places::{Places, idle_now};
+use crate::places::{Network, Places, idle_now};
 
-/// Connections served at a time; a further one takes the place of the oldest.
+/// Connections served at a time; a further one takes the place of the oldest of whoever has most.
 const CONNECTIONS: usize = 64;
 /// Connections that wait to be accepted.
 const WAITING: i32 = 128;
@@ -108,18 +108,19 @@ pub async fn serve(listener: TcpListener, site: Rc<impl Site + 'static>) {
     loop {
         let idle = idle_now();
         match listener.accept().await {
-            Ok((stream, _)) => {
-                places.make_room();
+            Ok((stream, from)) => {
+                let from = Network::of(from.ip());
+                places.make_room(from);
                 let site = Rc::clone(&site);
                 let task = converse(stream, move |request| {
                     let site = Rc::clone(&site);
                     async move { respond(request, &*site).await.response() }
                 });
-                places.take(&task, idle);
+                places.take(from, &task, idle);
             }
             Err(error) => {
                 // Out of file descriptors, most likely: an open connection has one.
-                if !places.close_one() {
+                if !places.close_one(None) {
                     tracing::debug!(%error, "a connection cannot be accepted");
                     time::sleep(Duration::from_secs(1)).await;
                 }

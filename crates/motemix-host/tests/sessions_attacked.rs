@@ -219,3 +219,44 @@ fn a_node_that_gets_the_address_of_another_one_does_not_get_its_key() {
     world.hand_in(0, from, bytes);
     assert_eq!((world.received(0), world.dropped(0, LinkDrop::NoKey)), (vec![1], 1));
 }
+
+#[test]
+fn what_strangers_forge_at_a_neighbour_s_address_uses_up_few_tries_of_keys() {
+    let mut world = World::new(&TWO);
+    world.send(0, 1, 1);
+    world.settle(|_| true);
+    assert_eq!(world.received(1), [1]);
+    let [stranger, moved] = [9, 5].map(|port| SocketAddr::new(world.nodes[0].address.ip(), port));
+    let mut forged = [0x5a; DATAGRAM];
+    forged[..5].copy_from_slice(&[2, 0, 0, 1, 0]);
+    for _ in 0..10_000 {
+        world.hand_in(1, stranger, forged.to_vec());
+    }
+    let tried = world.dropped(1, LinkDrop::Forged);
+    assert_eq!(tried + world.nodes[1].sessions.counters().untried, 10_000);
+    assert!((1..=256).contains(&tried), "{tried} keys were tried");
+
+    world.send(0, 1, 2);
+    let (from, _, bytes) = world.wire.pop().expect("it has a key");
+    world.hand_in(1, from, bytes);
+    assert_eq!(world.received(1), [2], "its own port needs no try");
+
+    // Its port changes, and the flood goes on: one of its packets comes when a key may be tried.
+    let mut needed = 0;
+    while world.received(1).is_empty() {
+        needed += 1;
+        assert!(needed < 1000, "it is not found again");
+        world.now = world.now + Duration::from_micros(700);
+        if needed % 10 > 0 {
+            world.hand_in(1, stranger, forged.to_vec());
+        }
+        world.send(0, 1, 3);
+        let (_, _, bytes) = world.wire.pop().expect("it has a key");
+        world.hand_in(1, moved, bytes);
+    }
+    world.hand_in(1, stranger, forged.to_vec());
+    world.send(0, 1, 4);
+    let (_, _, bytes) = world.wire.pop().expect("it has a key");
+    world.hand_in(1, moved, bytes);
+    assert_eq!(world.received(1), [4], "its new port is known now");
+}

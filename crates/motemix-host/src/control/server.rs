@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
 use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
-use crate::places::{Idle, Places, idle_now};
+use crate::places::{Idle, Network, Places, idle_now};
 
 /// Connections served at a time. A further one takes the place of the one that is idle for longest;
 /// where all of them wait for answers of the node, it is told to come again.
@@ -68,7 +68,7 @@ impl ControlServer {
                     Ok((stream, _)) => stream,
                     Err(error) => {
                         // Out of file descriptors, most likely: an idle connection has one.
-                        if !places.close_one() {
+                        if !places.close_one(None) {
                             tracing::debug!(%error, "the control socket cannot accept a connection");
                             time::sleep(Duration::from_secs(1)).await;
                         }
@@ -78,7 +78,7 @@ impl ControlServer {
                     }
                 },
             };
-            if !places.make_room() {
+            if !places.make_room(Network::HERE) {
                 turn_away(&stream);
                 continue;
             }
@@ -89,7 +89,7 @@ impl ControlServer {
                     tracing::debug!(%error, "a control connection ended");
                 }
             });
-            places.take(&task, watched);
+            places.take(Network::HERE, &task, watched);
             // Its request may be there already: then it is not one of those that are idle.
             tokio::task::yield_now().await;
         }

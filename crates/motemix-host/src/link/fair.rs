@@ -4,10 +4,10 @@
 //! Each datagram costs the node a scalar multiplication before it knows whether it is junk, and a
 //! few per cent of that to read it from the kernel. So all that has arrived is read at once, sorted
 //! by source, and the node takes one datagram of each source in turn. When there is no room, the
-//! source that has most waiting loses. This is stochastic fairness queueing (P. McKenney, INFOCOM
-//! 1990) with longest-queue drop. The nodes of the network together, and strangers together, have
-//! half of the turns and half of the room each, and more only as long as the other half is not
-//! used.
+//! source that has most waiting loses, before anything of its datagram is decrypted. This is
+//! stochastic fairness queueing (P. McKenney, INFOCOM 1990) with longest-queue drop. The nodes of
+//! the network together, and strangers together, have half of the turns and half of the room each,
+//! and more only as long as the other half is not used.
 //!
 //! A source is a class out of a fixed number, drawn by a keyed hash, so that nobody can choose to
 //! share somebody's class. Nodes of the network document are told by address and port, and have
@@ -74,6 +74,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Whether it is a node of the network document.
+    pub fn is_known(self) -> bool {
+        self.known
+    }
+
     /// The neighbour, as the node tells neighbours apart.
     pub fn link(self) -> LinkId {
         LinkId(self.hash)
@@ -159,8 +164,28 @@ impl FairQueue {
         self.lens[side] += 1;
     }
 
+    /// Whether there is room for another datagram of this source, or another source would lose one
+    /// for it.
+    pub fn has_room(&self, source: Source) -> bool {
+        !self.free.is_empty() || self.loser(source.class()).is_some()
+    }
+
+    /// Counts a datagram that was dropped because there is no room.
+    pub fn refuse(&mut self) {
+        self.dropped += 1;
+    }
+
     fn make_room(&mut self, class: usize) -> Option<usize> {
         self.dropped += 1;
+        let (side, longest) = self.loser(class)?;
+        // It has several: its class keeps its turn.
+        let slot = self.queues[longest].pop_back().map(|waiting| waiting.slot)?;
+        self.lens[side] -= 1;
+        Some(slot)
+    }
+
+    /// Which side and class gives up a datagram for one of this class; `None`: this class itself.
+    fn loser(&self, class: usize) -> Option<(usize, usize)> {
         let own = side_of(class);
         // All places are taken: if this side has less than half of them, the other one has more.
         let side = if self.lens[own] < WAITING / 2 { 1 - own } else { own };
@@ -170,10 +195,7 @@ impl FairQueue {
         if side == own && self.queues[longest].len() <= self.queues[class].len() + 1 {
             return None;
         }
-        // It has several: its class keeps its turn.
-        let slot = self.queues[longest].pop_back().map(|waiting| waiting.slot)?;
-        self.lens[side] -= 1;
-        Some(slot)
+        Some((side, longest))
     }
 
     /// Hands the datagram whose turn it is to `take`; `None` if nothing waits. Known nodes and
@@ -255,6 +277,26 @@ mod tests {
         queue.push(sources.of(Some(node)), b"good");
         let first_two = [(); 2].map(|()| queue.pop(|_, bytes| bytes.to_vec()).unwrap());
         assert!(first_two.contains(&b"good".to_vec()), "{first_two:?}");
+    }
+
+    #[test]
+    fn who_has_most_has_no_room_and_others_do() {
+        let mut sources = Sources::default();
+        let [flooder, other] = ["10.0.0.1:4000", "10.0.0.2:4000"];
+        sources.set_nodes([flooder, other].map(|node| node.parse().unwrap()).into_iter());
+        let (flooder, other) = (source(&sources, flooder), source(&sources, other));
+        let mut queue = FairQueue::new(4);
+        for _ in 0..WAITING {
+            assert!(queue.has_room(flooder));
+            queue.push(flooder, b"junk");
+        }
+        // The key of the hash is random: now and then both have one class.
+        assert_eq!(
+            (queue.has_room(flooder), queue.has_room(other)),
+            (false, flooder.class() != other.class())
+        );
+        queue.pop(|_, _| ());
+        assert!(queue.has_room(flooder));
     }
 
     /// More come at once than one of all classes would have of the room.

@@ -25,6 +25,7 @@ use motemix_link::meeting::admitted;
 use motemix_link::serial::ExtendedAddress;
 pub use motemix_link::sessions::PAYLOAD_OVERHEAD;
 use motemix_link::sessions::station_at;
+use motemix_neighbour::datagram::Datagram;
 
 pub use counters::SessionCounters;
 use neighbour::{Described, Neighbour, Opened, Own};
@@ -36,6 +37,12 @@ use crate::rng::HostRng;
 const WAITING: usize = 1024;
 /// Nodes behind one address that are told apart by their keys alone.
 const SHARING: usize = 16;
+/// Keys that are tried in a second, at most, on packets from ports that no document names: a
+/// neighbour behind a translator of addresses needs one that fits, and its port is known from then
+/// on.
+const TRIES: u64 = 1000;
+/// As many may be tried at once: for several such packets.
+const TRIES_AT_ONCE: u64 = 256;
 /// Datagrams that wait for the owner to send them: more leave with the next round.
 const LEAVING: usize = 2 * WAITING;
 
@@ -77,6 +84,7 @@ pub struct Sessions {
     /// Where datagrams are opened.
     opened: Vec<u8>,
     leaving: VecDeque<(SocketAddr, Vec<u8>)>,
+    tries: Tries,
     /// Not later than the first time at which a neighbour has something to do.
     due: Option<Instant>,
     counters: SessionCounters,
@@ -97,6 +105,7 @@ impl Sessions {
             waiting: 0,
             opened: vec![0; packet_len + PAYLOAD_OVERHEAD],
             leaving: VecDeque::new(),
+            tries: Tries { left: TRIES_AT_ONCE, counted: Instant::default() },
             due: None,
             counters: SessionCounters::default(),
             rng,
@@ -199,6 +208,10 @@ impl Sessions {
         // Behind a translator of addresses ports change: it is one of the nodes with that address.
         // What it sends shows which, because it is authenticated.
         let candidates = if known.is_some() { 1 } else { self.by_ip.get(&from.ip()).map_or(0, Vec::len) };
+        if known.is_none() && is_packet(datagram) && !self.tries.take(now, candidates as u64) {
+            self.counters.untried += 1;
+            return Ok(None);
+        }
         let mut outcome = Err(LinkDrop::Stranger);
         for turn in 0..candidates {
             let place = known.or_else(|| self.by_ip.get(&from.ip())?.get(turn).copied());
@@ -331,6 +344,29 @@ impl Sessions {
     pub const fn counters(&self) -> &SessionCounters {
         &self.counters
     }
+}
+
+/// How many keys may be tried on what strangers send.
+struct Tries {
+    left: u64,
+    /// Until when those that time has brought are counted.
+    counted: Instant,
+}
+
+impl Tries {
+    fn take(&mut self, now: Instant, keys: u64) -> bool {
+        let brought = now.as_micros().saturating_sub(self.counted.as_micros()) * TRIES / 1_000_000;
+        if brought > 0 {
+            (self.left, self.counted) = ((self.left + brought).min(TRIES_AT_ONCE), now);
+        }
+        let enough = keys <= self.left;
+        self.left -= if enough { keys } else { 0 };
+        enough
+    }
+}
+
+fn is_packet(datagram: &[u8]) -> bool {
+    matches!(Datagram::parse(datagram), Ok(Datagram::Protected(_)))
 }
 
 /// What all nodes call one that has these addresses.

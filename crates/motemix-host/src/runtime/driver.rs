@@ -1,6 +1,7 @@
 //! The loop around the node.
 
 mod examine;
+mod intake;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant as HostInstant};
@@ -34,6 +35,7 @@ use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
 use crate::rng::HostRng;
 use crate::supervisor::Supervisor;
 use examine::{Examination, passes};
+use intake::Intake;
 
 /// How often the wall clock is looked at.
 const TICK: Duration = Duration::from_secs(1);
@@ -181,17 +183,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
         }
         let mut any = false;
         for _ in 0..rounds::READS {
-            let received = links.receive(batch, loss, |batch| {
-                for (from, datagram) in batch.with_sources() {
-                    let source = sources.of(from);
-                    if datagram.len() == P::GEOMETRY.packet_len() {
-                        arrived.push(source, datagram);
-                    } else {
-                        // It needs no turn, because it costs no multiplication. The node counts it.
-                        let _ = node.handle_datagram(clock.now(), source.link(), datagram, diary);
-                    }
-                }
-            });
+            let mut intake = Intake { node, sources, arrived, journal: diary, clock: *clock };
+            let received = links.receive(batch, loss, &mut intake);
             if !received.map_err(broken_link)? {
                 break;
             }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use motemix_crypto::{Curve as _, Secret};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PORT;
+use motemix_neighbour::datagram::Datagram;
 use tokio::time::sleep_until;
 
 use super::RuntimeError;
@@ -155,13 +156,13 @@ impl Links {
         }
     }
 
-    /// Hands each batch that is there, at most one for each socket, to `take`, without what `loss`
-    /// loses.
+    /// Hands each batch that is there, at most one for each socket, to `intake`, without what
+    /// `loss` loses.
     pub(super) fn receive(
         &mut self,
         batch: &mut Batch,
         loss: &mut Loss,
-        mut take: impl FnMut(&mut Batch),
+        intake: &mut impl Intake,
     ) -> io::Result<bool> {
         let mut any = false;
         for link in &self.sockets {
@@ -170,9 +171,13 @@ impl Links {
                 loss.apply(batch);
                 if let Some(protected) = &mut self.sessions {
                     let now = self.clock.now();
-                    batch.open_each(|from, datagram| protected.sessions.open(now, from, datagram));
+                    batch.open_each(|from, datagram| {
+                        // Decrypting costs more than reading, and would be in vain.
+                        let opens = !is_packet(datagram) || intake.has_room(from);
+                        if opens { protected.sessions.open(now, from, datagram) } else { None }
+                    });
                 }
-                take(batch);
+                intake.take(batch);
             }
         }
         if let Some(protected) = &mut self.sessions {
@@ -183,7 +188,7 @@ impl Links {
         {
             any = true;
             loss.apply(batch);
-            take(batch);
+            intake.take(batch);
         }
         Ok(any)
     }
@@ -242,6 +247,19 @@ impl Links {
     pub(super) fn session_counters(&self) -> Option<&SessionCounters> {
         self.sessions.as_ref().map(|protected| protected.sessions.counters())
     }
+}
+
+/// Who takes in what has arrived.
+pub(super) trait Intake {
+    /// Whether a packet from there would be taken in. If not, it is counted as dropped.
+    fn has_room(&mut self, from: Option<SocketAddr>) -> bool;
+    /// Takes in what is in the batch.
+    fn take(&mut self, batch: &mut Batch);
+}
+
+/// Whether it is a packet under a key, and no message of a handshake.
+fn is_packet(datagram: &[u8]) -> bool {
+    matches!(Datagram::parse(datagram), Ok(Datagram::Protected(_)))
 }
 
 /// Sends each datagram by the socket of its family.

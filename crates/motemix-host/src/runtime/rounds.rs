@@ -14,7 +14,8 @@ use crate::link::fair::Source;
 /// System calls that read datagrams in a round, each for one socket and up to
 /// [`BATCH`](crate::link::BATCH). Reading costs a few per cent of what a datagram costs the node,
 /// so what it cannot take is sorted and dropped here, and not by the kernel, which drops blindly.
-pub(super) const READS: usize = 4;
+/// As many as take about as long as the datagrams that are then taken in.
+pub(super) const READS: usize = 32;
 /// Datagrams that the node takes in: one or two multiplications each, about a millisecond together.
 pub(super) const DATAGRAMS: usize = 16;
 /// Multiplications for own headers while datagrams wait: a fifth of the work at least. A header

@@ -24,6 +24,7 @@ use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
+use crate::places;
 
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
@@ -208,6 +209,7 @@ impl Shared {
         counters.extend([
             ("link_keys".to_owned(), sessions.keys),
             ("link_calls_failed".to_owned(), sessions.failed),
+            ("link_untried".to_owned(), sessions.untried),
             ("link_neighbours".to_owned(), sessions.neighbours),
             ("link_neighbours_with_key".to_owned(), sessions.with_key),
         ]);
@@ -322,6 +324,8 @@ fn fill_sessions(sessions: &SessionCounters, metrics: &mut Metrics) {
     metrics.counter("motemix_link_keys", help, sessions.keys);
     let help = "Calls for a key that failed";
     metrics.counter("motemix_link_calls_failed", help, sessions.failed);
+    let help = "Packets from ports that no document names, which came faster than keys are tried";
+    metrics.counter("motemix_link_untried", help, sessions.untried);
     let help = "Datagrams of protected links that went no further, by reason";
     // The others happen on a radio.
     for reason in SessionCounters::DROPS {
@@ -404,7 +408,7 @@ impl Told for Coarse {
 
 impl Totals {
     /// Name, meaning and value of each counter.
-    fn counters(&self) -> [(&'static str, &'static str, u64); 31] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 32] {
         let Self { node, links, host, .. } = self;
         [
             ("motemix_datagrams", "Datagrams handed to the node", node.datagrams),
@@ -439,6 +443,11 @@ impl Totals {
             ),
             ("motemix_batches", "Batches of two packets or more", host.crew.batches),
             ("motemix_batched", "Packets that were processed in batches", host.crew.batched),
+            (
+                "motemix_connections_closed",
+                "Connections to the node's sockets and ports that were closed because others came",
+                places::closed(),
+            ),
             ("motemix_inbox_refusals", "Messages that the inbox could not take", host.inbox_refusals),
             ("motemix_readings_refused", "Own readings that could not be sent", host.readings_refused),
             ("motemix_replies_too_long", "Replies that no packet carries", host.replies_too_long),

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use motemix_directory::SignedDocument;
@@ -28,6 +29,8 @@ pub struct World {
     folder: TempDir,
     place: Place,
     running: BTreeMap<String, Process>,
+    /// The same for whoever looks on from another thread.
+    numbers: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
 /// Where processes are.
@@ -71,7 +74,7 @@ impl World {
 
     fn new(place: Place) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut world = Self { folder, place, running: BTreeMap::new() };
+        let mut world = Self { folder, place, running: BTreeMap::new(), numbers: Arc::default() };
         for name in AUTHORITIES {
             let (dir, listen) = (world.dir(name), world.at(name));
             let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
@@ -139,6 +142,7 @@ impl World {
         command.args(["--log", "info"]).args(words).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.expect("a log"));
         let process = Process(command.spawn().expect("the program starts"));
+        self.numbers.lock().expect("nobody has panicked").insert(folder.to_owned(), process.0.id());
         self.running.insert(folder.to_owned(), process);
     }
 
@@ -157,6 +161,7 @@ impl World {
 
     /// As a power failure would.
     pub fn kill(&mut self, folder: &str) {
+        self.numbers.lock().expect("nobody has panicked").remove(folder);
         self.running.remove(folder).expect("it runs");
     }
 
@@ -272,17 +277,17 @@ impl World {
         told
     }
 
-    /// Bytes of memory and open files of all processes that run.
-    pub fn used(&self) -> BTreeMap<String, (u64, usize)> {
-        self.running.iter().map(|(name, process)| (name.clone(), used(process.0.id()))).collect()
+    /// The processes that run, by their numbers, as they go and come.
+    pub fn numbers(&self) -> Arc<Mutex<BTreeMap<String, u32>>> {
+        Arc::clone(&self.numbers)
     }
 }
 
-fn used(pid: u32) -> (u64, usize) {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes: u64 =
-        line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0);
-    let files = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-    (kilobytes << 10, files)
+/// Bytes of memory and open files of a process; `None` if it has ended.
+pub fn used(pid: u32) -> Option<(u64, usize)> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
+    Some((kilobytes << 10, files))
 }

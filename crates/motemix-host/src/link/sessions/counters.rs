@@ -20,6 +20,8 @@ pub struct SessionCounters {
     pub keys: u64,
     /// Calls that failed.
     pub failed: u64,
+    /// Packets from ports that no document names, which came faster than keys are tried on them.
+    pub untried: u64,
     pub(super) dropped: [u64; LinkDrop::ALL.len()],
     pub(super) refused: [u64; HandshakeDrop::ALL.len()],
 }
