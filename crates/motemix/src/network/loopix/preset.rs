@@ -11,8 +11,8 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// For users who have a minute and a half: an observer of all links who follows acknowledgements
-    /// too needs 442 messages to one receiver to name half of the senders.
+    /// For users who have a minute and a half: an observer of all links who follows
+    /// acknowledgements too needs 442 messages to one receiver to name half of the senders.
     ///
     /// What counts is how many packets of each client are in a mix at a time. Here each sends two a
     /// second, which stay 18 s: 36 packets.

@@ -13,8 +13,8 @@
 //! * *Messages until known*: S₀ sends messages to one receiver, who works for the observer. It
 //!   multiplies the likelihoods of all users, message by message, until it is 95 % sure of S₀
 //!   (Wald's sequential test, for all users at once).
-//! * *Messages until named*: after how many of them S₀ is the likeliest, whether the observer is sure
-//!   or not. That is sooner.
+//! * *Messages until named*: after how many of them S₀ is the likeliest, whether the observer is
+//!   sure or not. That is sooner.
 //! * *Round trip*: the receiver acknowledges each message, and the observer follows the
 //!   acknowledgement to all who may get it. Whoever gets it sent the message.
 
@@ -186,8 +186,9 @@ impl Known {
         Self::after(known.collect(), bound)
     }
 
-    /// After how many messages, each of them acknowledged, the likeliest of all users is the sender,
-    /// for half and for 95 % of the senders. A guess is right long before the observer is sure of it.
+    /// After how many messages, each of them acknowledged, the likeliest of all users is the
+    /// sender, for half and for 95 % of the senders. A guess is right long before the observer is
+    /// sure of it.
     pub fn likeliest_of_round_trips(trials: &[Trial], bound: u32, seed: u64) -> Self {
         let ways = [Way::there(trials), Way::back(trials)];
         let mut senders = all_suspects(&ways, trials, seed);
