@@ -17,13 +17,19 @@ use world::{AUTHORITIES, World};
 
 const MIXES: [&str; 4] = ["mix-1", "mix-2", "mix-3", "mix-4"];
 
-#[test]
-fn people_who_do_not_trust_each_other_run_a_network() {
+/// Three authorities, and mixes that all of them have admitted and nobody has started.
+fn with_mixes() -> World {
     let mut world = World::on_loopback();
     for name in MIXES {
         world.init(name, name, true);
         world.admit(name, name, Some(0), &AUTHORITIES);
     }
+    world
+}
+
+#[test]
+fn people_who_do_not_trust_each_other_run_a_network() {
+    let mut world = with_mixes();
     // Two of three are enough.
     for name in ["receiver", "mote"] {
         world.init(name, name, false);
@@ -72,11 +78,7 @@ fn people_who_do_not_trust_each_other_run_a_network() {
 /// back in other folders, with new mix keys.
 #[test]
 fn a_node_that_was_lost_comes_back_out_of_its_backup_with_new_mix_keys() {
-    let mut world = World::on_loopback();
-    for name in MIXES {
-        world.init(name, name, true);
-        world.admit(name, name, Some(0), &AUTHORITIES);
-    }
+    let mut world = with_mixes();
     for name in ["receiver", "mote"] {
         world.init(name, name, false);
         world.admit(name, name, None, &AUTHORITIES);
