@@ -49,26 +49,48 @@ pub(crate) fn naming(came: &[Came], nodes: usize, truth: &[(u16, u16)], near: Du
 
 /// How far each message's probabilities are above those of messages near to it: logarithms, so many
 /// for each message as there are nodes. In single precision, because there are many.
+///
+/// Nobody writes to itself, so a message tells nothing of its receiver, neither by itself nor beside
+/// others: that it is improbable there says to whom the message came and no more.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn scores(came: &[Came], nodes: usize, near: Duration) -> Vec<f32> {
-    let least = LEAST / nodes.max(1) as f64;
-    let logarithms = |message: &Came| message.senders.iter().map(|p| log(p + least)).collect::<Vec<f64>>();
-    let own: Vec<Vec<f64>> = came.iter().map(logarithms).collect();
-    let (mut sums, mut around) = (vec![0.0; nodes], 0..0);
+    let own: Vec<Vec<f64>> = came.iter().map(|message| logarithms(message, nodes)).collect();
+    let (mut sums, mut others, mut around) = (vec![0.0; nodes], vec![0_usize; nodes], 0..0);
     let mut scores = Vec::with_capacity(came.len() * nodes);
     for (message, of) in came.iter().zip(&own) {
         while came.get(around.end).is_some_and(|other| other.at <= message.at + near) {
             sums.iter_mut().zip(&own[around.end]).for_each(|(sum, other)| *sum += other);
+            others[usize::from(came[around.end].receiver)] += 1;
             around.end += 1;
         }
         while came[around.start].at + near < message.at {
             sums.iter_mut().zip(&own[around.start]).for_each(|(sum, other)| *sum -= other);
+            others[usize::from(came[around.start].receiver)] -= 1;
             around.start += 1;
         }
-        let count = around.len() as f64;
-        scores.extend(of.iter().zip(&sums).map(|(own, sum)| (own - sum / count) as f32));
+        scores.extend((0..nodes).map(|node| {
+            if node == usize::from(message.receiver) {
+                return 0.0;
+            }
+            // This message is one of those that are no node's own.
+            let count = (around.len() - others[node]) as f64;
+            (of[node] - sums[node] / count) as f32
+        }));
     }
     scores
+}
+
+/// The logarithms of a message's probabilities, above their mean; nothing for its receiver.
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn logarithms(message: &Came, nodes: usize) -> Vec<f64> {
+    let least = LEAST / nodes.max(1) as f64;
+    let receiver = usize::from(message.receiver);
+    let mut logarithms: Vec<f64> = message.senders.iter().map(|p| log(p + least)).collect();
+    logarithms[receiver] = 0.0;
+    let mean = logarithms.iter().sum::<f64>() / nodes.saturating_sub(1).max(1) as f64;
+    let others = (0..).zip(&mut logarithms).filter(|(node, _)| *node != receiver);
+    others.for_each(|(_, logarithm)| *logarithm -= mean);
+    logarithms
 }
 
 #[cfg(test)]
@@ -104,6 +126,20 @@ mod tests {
         assert_eq!(named(10).to_bits(), 1.0_f64.to_bits());
         // Compared with the whole run it is.
         assert_eq!(named(1200).to_bits(), 0.0_f64.to_bits());
+    }
+
+    /// A receiver is never the sender of what comes to it. Whoever looks for the sender of other
+    /// messages meanwhile must not be led by how many those were.
+    #[test]
+    fn that_nobody_writes_to_itself_says_nothing_of_other_messages() {
+        let vague = |message: Came| {
+            let receiver = usize::from(message.receiver);
+            let senders = (0..NODES).map(|node| if node == receiver { 0.0 } else { 1.0 / 3.0 });
+            Came { senders: senders.collect(), ..message }
+        };
+        let came: Vec<Came> = minute(0, &[2, 3, 3, 3, 3], 1.0).into_iter().map(vague).collect();
+        let scores = scores(&came, NODES, Duration::from_secs(5));
+        assert!(scores.iter().all(|score| score.abs() < 1e-6), "{scores:?}");
     }
 
     #[test]
