@@ -47,8 +47,8 @@ pub(crate) fn naming(came: &[Came], nodes: usize, truth: &[(u16, u16)], near: Du
     })
 }
 
-/// How far each message's probabilities are above those of messages near to it: logarithms, so many
-/// for each message as there are nodes. In single precision, because there are many.
+/// How far each message's probabilities are above those of messages near to it: logarithms, so
+/// many for each message as there are nodes. In single precision, because there are many.
 ///
 /// Nobody writes to itself, so a message tells nothing of its receiver, neither by itself nor beside
 /// others: that it is improbable there says to whom the message came and no more.
