@@ -50,30 +50,30 @@ pub(crate) fn naming(came: &[Came], nodes: usize, truth: &[(u16, u16)], near: Du
 /// How far each message's probabilities are above those of messages near to it: logarithms, so
 /// many for each message as there are nodes. In single precision, because there are many.
 ///
-/// Nobody writes to itself, so a message tells nothing of its receiver, neither by itself nor beside
-/// others: that it is improbable there says to whom the message came and no more.
+/// Nobody writes to itself, so a message tells nothing of its receiver, neither by itself nor
+/// beside others: that it is improbable there says to whom the message came and no more.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn scores(came: &[Came], nodes: usize, near: Duration) -> Vec<f32> {
     let own: Vec<Vec<f64>> = came.iter().map(|message| logarithms(message, nodes)).collect();
-    let (mut sums, mut others, mut around) = (vec![0.0; nodes], vec![0_usize; nodes], 0..0);
+    let (mut sums, mut received, mut around) = (vec![0.0; nodes], vec![0_usize; nodes], 0..0);
     let mut scores = Vec::with_capacity(came.len() * nodes);
     for (message, of) in came.iter().zip(&own) {
         while came.get(around.end).is_some_and(|other| other.at <= message.at + near) {
             sums.iter_mut().zip(&own[around.end]).for_each(|(sum, other)| *sum += other);
-            others[usize::from(came[around.end].receiver)] += 1;
+            received[usize::from(came[around.end].receiver)] += 1;
             around.end += 1;
         }
         while came[around.start].at + near < message.at {
             sums.iter_mut().zip(&own[around.start]).for_each(|(sum, other)| *sum -= other);
-            others[usize::from(came[around.start].receiver)] -= 1;
+            received[usize::from(came[around.start].receiver)] -= 1;
             around.start += 1;
         }
         scores.extend((0..nodes).map(|node| {
             if node == usize::from(message.receiver) {
                 return 0.0;
             }
-            // This message is one of those that are no node's own.
-            let count = (around.len() - others[node]) as f64;
+            // Never zero: this message is one of them.
+            let count = (around.len() - received[node]) as f64;
             (of[node] - sums[node] / count) as f32
         }));
     }
