@@ -11,6 +11,7 @@ use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const MIXES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "mix-5", "mix-6"];
 /// Nothing passes a mix but the messages of the story and what is sent again.
@@ -268,34 +269,45 @@ fn a_clock_that_is_set_back_while_a_node_runs_moves_no_epoch() {
     assert_eq!(node.counter("forwarded"), 0);
 }
 
+/// Seconds of an epoch in the story below, and how many numbers each has (see `Calendar`).
+const EPOCH: u64 = 20;
+const NUMBERS: u64 = 4;
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+}
+
 #[test]
 fn a_clock_that_is_set_back_before_a_start_brings_no_epoch_back_whose_log_is_gone() {
     // Keys go when own packets have come back, so there is cover.
     let cover = ["--plain-links", "--mean-delay", "10ms", "--loop-cover", "300ms", "--drop-cover", "0s"];
-    let network = RecordedNetwork::up(&[&cover[..], &["--epoch-length", "20s"]].concat());
+    let network = RecordedNetwork::up(&[&cover[..], &["--epoch-length", &format!("{EPOCH}s")]].concat());
     motemix(["net", "renew", network.running.dir(), "--epochs", "60"]).succeeds();
     let keys =
         || network.running.status_of("mix-1")["status"]["detail"]["keys_from"].as_u64().expect("an epoch");
-    let first = network.running.status_of("mix-1")["status"]["epoch"].as_u64().expect("an epoch");
     wait_until("packets have passed", || recorded(&network, "mix-1").len() > 8);
     let passed = recorded(&network, "mix-1");
-    wait_until("their keys are gone", || keys() > first);
+    // None of them is of a later one, however long all this took.
+    let begin = seconds_now() / EPOCH * EPOCH;
+    let last = begin / EPOCH * NUMBERS;
+    wait_until("their keys are gone", || keys() > last);
     let config = network.running.0.config("mix-1");
     motemix(["net", "down", network.running.dir()]).succeeds();
     let state = network.running.0.path("nodes/mix-1/state");
-    assert!(!state.join(format!("replay-{first}.log")).exists());
+    assert!(!state.join(format!("replay-{last}.log")).exists());
 
-    let back = [("FAKETIME", "-25")];
-    let node = Node::start(&config, &faked(&back));
+    // To a second after that epoch began.
+    let back = || format!("-{}", seconds_now() - begin - 1);
+    let node = Node::start(&config, &faked(&[("FAKETIME", &back())]));
     wait_until("it is said", || node.health().contains("the wall clock"));
-    assert!(node.status()["epoch"].as_u64().unwrap() > first);
+    assert!(node.status()["epoch"].as_u64().unwrap() > last);
     node.hears(&passed);
     wait_until("they came", || node.counter("dropped_bad_header_mac") == passed.len() as u64);
     assert_eq!(node.counter("forwarded"), 0);
     drop(node);
     // Without its memory of clocks a node believes the wall clock, and has no key for that time.
     fs::remove_file(state.join("clock")).unwrap();
-    let node = Node::start(&config, &faked(&back));
+    let node = Node::start(&config, &faked(&[("FAKETIME", &back())]));
     assert!(node.status()["detail"]["document"].is_null(), "{}", node.status());
     assert!(node.health().contains("check the clock"), "{}", node.health());
     node.hears(&passed);
