@@ -1,7 +1,9 @@
 //! A network over machines of their own, to which bad things happen: three authorities of which two
 //! sign, nine mixes, two receivers and six clients, in epochs of ten seconds. Network namespaces
-//! are the machines.
+//! are the machines. The network between them is hostile: it sends every datagram again.
 
+#[path = "operators/again.rs"]
+mod again;
 #[path = "operators/flat.rs"]
 mod flat;
 #[path = "operators/namespaces.rs"]
@@ -16,13 +18,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use again::Again;
 use flat::Looks;
+use namespaces::Namespaces;
 use program::{motemix, wait_until};
+use serde_json::{Value, json};
 use world::{AUTHORITIES, World, present};
 
 const MIXES: usize = 9;
 const RECEIVERS: [&str; 2] = ["receiver-1", "receiver-2"];
 const CLIENTS: usize = 6;
+/// Packets are in the open, and it shows whether one leaves twice.
+const PLAIN: &[&str] = &["--plain-links"];
 
 fn mix(number: usize) -> String {
     format!("mix-{number}")
@@ -33,8 +40,8 @@ fn client(number: usize) -> String {
 }
 
 /// All nodes run, and each client has sent something.
-fn network() -> World {
-    let mut world = World::apart();
+fn network(links: &[&str]) -> World {
+    let mut world = World::apart(links);
     for number in 0..MIXES {
         world.init(&mix(number), &mix(number), true);
         world.admit(&mix(number), &mix(number), Some(u8::try_from(number % 3).unwrap()), &AUTHORITIES);
@@ -118,8 +125,9 @@ fn check(world: &World, sent: &Sent) {
 }
 
 /// Bad things happen for so long, while clients send.
-fn story(lasts: Duration) {
-    let mut world = network();
+fn story(lasts: Duration, links: &[&str]) {
+    let mut world = network(links);
+    let again = Again::start(world.at_the_bridge());
     let stop = Arc::new(AtomicBool::new(false));
     let (sent, threads) = clients(&world, &stop);
     let looks = Looks::at(world.numbers());
@@ -138,7 +146,21 @@ fn story(lasts: Duration) {
     check(&world, &sent);
     // Nobody ends these.
     let ends: Vec<_> = RECEIVERS.map(str::to_owned).into_iter().chain((0..CLIENTS).map(client)).collect();
+    nothing_is_unwrapped_twice(&world, &ends, &again.ends(), links == PLAIN);
     looks.are_flat(&ends);
+}
+
+/// Protected links drop what is sent again before anybody unwraps it.
+fn nothing_is_unwrapped_twice(world: &World, ends: &[String], again: &Value, plain: bool) {
+    println!("what came again: {again}");
+    let refused_by = if plain { "dropped_replayed" } else { "link_dropped_repeated_frame" };
+    for name in ends {
+        assert!(world.counter(name, refused_by) > 0, "nothing that came again reached {name}");
+    }
+    // On protected links one packet is never the same twice, so nobody can tell.
+    if plain {
+        assert_eq!(again["twice"], json!({}), "{again}");
+    }
 }
 
 /// One authority and two mixes are killed and come back, an authority is cut off, and a mix goes to
@@ -164,12 +186,30 @@ fn bad_things(world: &mut World, turn: usize) {
 }
 
 #[test]
+fn whoever_sends_one_packet_twice_is_found_out() {
+    let mut machines = Namespaces::new();
+    let (from, to) = (machines.address("one"), machines.address("other"));
+    let again = Again::start(machines.at_the_bridge());
+    let sends = "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in (1, 2, 1, 3): s.sendto(bytes([n]) * 280, (sys.argv[1], 7000))";
+    let sent = machines.command("one").args(["python3", "-c", sends, &to]).status().unwrap();
+    assert!(sent.success());
+    let again = again.ends();
+    assert_eq!(again["twice"], json!({ from: 1 }), "{again}");
+}
+
+#[test]
 fn a_network_of_many_operators_goes_on_whatever_happens() {
-    story(Duration::from_secs(40));
+    story(Duration::from_secs(40), &[]);
+}
+
+#[test]
+fn so_does_one_whose_links_are_plain() {
+    story(Duration::from_secs(40), PLAIN);
 }
 
 #[test]
 #[ignore = "takes an hour"]
 fn a_network_goes_on_for_hundreds_of_epochs() {
-    story(Duration::from_hours(1));
+    story(Duration::from_hours(1), PLAIN);
 }

@@ -74,6 +74,13 @@ impl Namespaces {
         command
     }
 
+    /// Runs what is added to it where the bridge is.
+    pub fn at_the_bridge(&self) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.hub()]);
+        command
+    }
+
     /// Pulls a machine's plug out of the bridge, or puts it in.
     pub fn cut_off(&mut self, name: &str, off: bool) {
         let number = self.number(name);

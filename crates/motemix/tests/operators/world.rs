@@ -64,15 +64,15 @@ impl Drop for Process {
 impl World {
     /// Three authorities on one machine, which know each other and serve.
     pub fn on_loopback() -> Self {
-        Self::new(Place::Loopback(Ports::new()))
+        Self::new(Place::Loopback(Ports::new()), &[])
     }
 
-    /// The same on a machine each.
-    pub fn apart() -> Self {
-        Self::new(Place::Apart(Namespaces::new()))
+    /// The same on a machine each; what else they agree on.
+    pub fn apart(agreed: &[&str]) -> Self {
+        Self::new(Place::Apart(Namespaces::new()), agreed)
     }
 
-    fn new(place: Place) -> Self {
+    fn new(place: Place, agreed: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut world = Self { folder, place, running: BTreeMap::new(), numbers: Arc::default() };
         for name in AUTHORITIES {
@@ -80,7 +80,8 @@ impl World {
             let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
             let more =
                 ["--epoch-length", "10s", "--ahead", "3", "--mean-delay", "20ms", "--loop-cover", "1s"];
-            motemix(words.into_iter().chain(more).chain(["--drop-cover", "0s"])).succeeds();
+            let all = words.into_iter().chain(more).chain(["--drop-cover", "0s"]);
+            motemix(all.chain(agreed.iter().copied())).succeeds();
         }
         for name in AUTHORITIES {
             let others: Vec<_> = AUTHORITIES.into_iter().filter(|other| *other != name).collect();
@@ -264,6 +265,21 @@ impl World {
             Place::Loopback(_) => panic!("on one machine nobody can be cut off"),
             Place::Apart(namespaces) => namespaces.cut_off(folder, off),
         }
+    }
+
+    /// Runs what is added to it where all cables meet.
+    pub fn at_the_bridge(&self) -> Command {
+        match &self.place {
+            Place::Loopback(_) => panic!("on one machine there are no cables"),
+            Place::Apart(namespaces) => namespaces.at_the_bridge(),
+        }
+    }
+
+    /// What a node counted since it was started.
+    pub fn counter(&self, folder: &str, name: &str) -> u64 {
+        let status = motemix(["status", "--json", "--config", &self.config(folder)]).succeeds();
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        status["counters"][name].as_u64().expect("a counter")
     }
 
     /// The ends of the logs, for a story that fails.
