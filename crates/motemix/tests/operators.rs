@@ -74,6 +74,47 @@ fn people_who_do_not_trust_each_other_run_a_network() {
     }
 }
 
+/// Two programs have the key of one authority. To the north it says that there is a fourth mix, and
+/// to the south that there is none: each of the two could sign a document with it.
+#[test]
+fn an_authority_that_says_two_things_is_told_of_and_makes_no_second_document() {
+    let mut world = with_mixes();
+    for name in MIXES {
+        world.run(name);
+    }
+    wait_until("there are documents", || world.latest("south") >= world::present() + 2);
+    for name in ["east", "south"] {
+        world.kill(name);
+    }
+    let mut cp = std::process::Command::new("cp");
+    let copied = cp.arg("-a").args([world.path("east"), world.path("twin")]).status().unwrap();
+    assert!(copied.success());
+    let (east, twin) = (world.at("east"), world.at("twin"));
+    for name in ["twin", "south"] {
+        program::edit(&world.path(name).join("authority.toml"), &east, &twin);
+    }
+    motemix(["authority", "remove", &world.dir("twin"), "mix-4"]).succeeds();
+    let before = world.latest("north");
+    for name in ["east", "twin", "south"] {
+        world.serve(name);
+    }
+    wait_until("the others go on", || ["north", "south"].iter().all(|name| world.latest(name) >= before + 3));
+    for name in ["north", "south"] {
+        let said = motemix(["authority", "status", &world.at(name)]).succeeds();
+        assert!(said.contains("said two things"), "{name}: {said}");
+        assert!(said.contains("mix-4"), "{name}: {said}");
+    }
+    for epoch in before..=before + 3 {
+        let have: Vec<_> = [&AUTHORITIES[..], &["twin"]]
+            .concat()
+            .into_iter()
+            .filter(|name| world.documents(name).contains(&epoch))
+            .map(|name| world.payload(name, epoch))
+            .collect();
+        assert!(have.len() >= 2 && have.windows(2).all(|pair| pair[0] == pair[1]), "epoch {epoch}");
+    }
+}
+
 /// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes
 /// back in other folders, with new mix keys.
 #[test]
