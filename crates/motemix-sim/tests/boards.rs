@@ -129,7 +129,7 @@ fn a_table_that_is_too_small_is_named_with_its_size_and_what_fits() {
             "send less or have fewer tries",
         ),
         (
-            &["motes.mean_delay=10s", "nodes.mote.not_as_shipped.window=1024"],
+            &["motes.mean_delay=10s", "motes.epoch.overlap=50s", "nodes.mote.not_as_shipped.window=1024"],
             "table messages is too small: it has 4, and 5.0 are in flight on average",
             "set load.interval to 12s",
         ),
@@ -194,6 +194,7 @@ fn a_scenario_has_whole_seconds_of_epochs_and_overlaps_within_them() {
         ("motes.epoch.length=0s", "motes.epoch.length: is 0s "),
         ("motes.epoch.length=1500ms", "it must be whole seconds, as a network document has them"),
         ("motes.epoch.overlap=2min", "motes: is nothing that a network document can say"),
+        ("motes.mean_delay=30s", "motes.epoch.overlap: is 10s, and a round trip waits for 2m 30s"),
     ] {
         let error = with(&[setting]).expect_err(setting);
         assert!(error.contains(said), "«{error}» does not say «{said}»");

@@ -152,8 +152,25 @@ fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
         }
     }
     longer("motes.epoch.length", length.0, Duration::ZERO)?;
+    keys_outlast_round_trips(scenario)?;
     has_paths("motes.hops", motes.hops, scenario)?;
     fits::check(scenario)
+}
+
+/// What is under way when an epoch ends finds the keys of that epoch for the overlap alone.
+fn keys_outlast_round_trips(scenario: &Scenario) -> Checked {
+    let (motes, run) = (&scenario.motes, &scenario.run);
+    let Epochs { length, overlap } = motes.epoch;
+    let waits = motes.mean_delay.0 * (2 * u32::from(motes.hops)).saturating_sub(1);
+    if run.send_for.0 + run.cool_down.0 <= length.0 || waits <= overlap.0 {
+        return Ok(());
+    }
+    let [overlap, waits, enough] = [overlap.0, waits, waits * 5 / 2].map(humantime::format_duration);
+    Err(Fault::new(
+        "motes.epoch.overlap",
+        format!("is {overlap}, and a round trip waits for {waits} at its nodes in the mean"),
+        format!("what is under way when keys change would be lost: set it to {enough}, with longer epochs"),
+    ))
 }
 
 fn thesis(scenario: &Scenario) -> Checked {
