@@ -31,9 +31,10 @@ pub use id::{
 };
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
-    Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow, LoopixMix,
-    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPreset,
-    LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, mean,
+    Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryInstall,
+    LoopixDirectoryShow, LoopixInit, LoopixInitClient, LoopixInitMix, LoopixInitNode, LoopixInitProvider,
+    LoopixMix, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode,
+    LoopixPreset, LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, LoopixTraffic, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, NodeCommand, NodeInit, NodeRenewKeys, Send};

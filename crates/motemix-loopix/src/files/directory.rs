@@ -100,6 +100,13 @@ impl Directory {
         self.layers.iter().flatten()
     }
 
+    /// All nodes: mixes layer by layer, then providers, then users.
+    pub fn entries(&self) -> impl Iterator<Item = NodeEntry> + '_ {
+        let mixes = self.mixes().cloned().map(NodeEntry::Mix);
+        let providers = self.providers.iter().cloned().map(NodeEntry::Provider);
+        mixes.chain(providers).chain(self.users.iter().cloned().map(NodeEntry::Client))
+    }
+
     /// All providers.
     pub fn providers(&self) -> &[ProviderEntry] {
         &self.providers

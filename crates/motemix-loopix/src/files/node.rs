@@ -6,7 +6,7 @@ use motemix_crypto::p224::{Point, Scalar};
 use motemix_host::store::file::folder_open_to_all;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a payload that destination and message have together: 1,024 less the tag, the end of
 /// the padding and the heads of two arrays and a byte string.
@@ -41,29 +41,73 @@ impl NodeFiles {
     /// A file is missing or broken, or two of them contradict each other; the error names the one
     /// to look at.
     pub fn open(dir: &Path) -> Result<Self, FileError> {
-        let role = role_of(dir)?;
-        let secret_file = keys::secret_file(dir, role);
-        let secret = keys::load_secret(&secret_file)?;
-        warn_if_exposed(&secret_file);
-        let public_file = keys::public_file(dir, role);
-        let own = keys::load_public(&public_file)?;
-        if own.role() != role {
-            let problem = format!("is that of a {}", own.role().name());
-            return Err(wrong(&public_file, "kind", problem, "restore it from a backup"));
-        }
-        if *own.public_key() != Point::mul_generator(&secret) {
-            let problem = format!("does not belong to {}", secret_file.display());
-            return Err(wrong(&public_file, "key", problem, "restore both from one backup"));
-        }
+        let (secret, own) = keys_of(dir)?;
+        let role = own.role();
         let config_file = dir.join(names::CONFIG);
         let config = Config::load(&config_file)?;
         let settings = Settings::of_node(dir, &config)?;
         let database = dir.join(config.database(role));
+        if !database.exists() {
+            let public = keys::public_file(dir, role);
+            let remedy = format!(
+                "hand {} in to whoever builds it, then run `motemix loopix directory install`",
+                public.display()
+            );
+            return Err(wrong(&database, "", "there is no directory yet", remedy));
+        }
         let directory = Directory::load(&database)?;
         must_list(&database, &directory, &own)?;
         must_fit(&config_file, &config, &directory, &own)?;
         Ok(Self { role, secret, own, directory, config, settings })
     }
+}
+
+/// A directory that was put into a node's folder.
+#[derive(Debug)]
+pub struct Installed {
+    /// Where it is.
+    pub file: PathBuf,
+    /// What was there, if it could be read.
+    pub before: Option<Directory>,
+    /// What is there now.
+    pub directory: Directory,
+}
+
+/// Puts a directory that somebody else built into the folder of a node, which need not stop.
+///
+/// # Errors
+/// The directory or a file of the node is missing or broken, or the node could not run with it;
+/// nothing has changed then. Or the system refuses.
+pub fn install_directory(dir: &Path, from: &Path) -> Result<Installed, FileError> {
+    let (_, own) = keys_of(dir)?;
+    let config_file = dir.join(names::CONFIG);
+    let config = Config::load(&config_file)?;
+    let directory = Directory::load(from)?;
+    must_list(from, &directory, &own)?;
+    must_fit(&config_file, &config, &directory, &own)?;
+    let file = dir.join(config.database(own.role()));
+    let before = Directory::load(&file).ok();
+    directory.save(&file)?;
+    Ok(Installed { file, before, directory })
+}
+
+/// A node's secret, and what others know of it.
+fn keys_of(dir: &Path) -> Result<(Scalar, NodeEntry), FileError> {
+    let role = role_of(dir)?;
+    let secret_file = keys::secret_file(dir, role);
+    let secret = keys::load_secret(&secret_file)?;
+    warn_if_exposed(&secret_file);
+    let public_file = keys::public_file(dir, role);
+    let own = keys::load_public(&public_file)?;
+    if own.role() != role {
+        let problem = format!("is that of a {}", own.role().name());
+        return Err(wrong(&public_file, "kind", problem, "restore it from a backup"));
+    }
+    if *own.public_key() != Point::mul_generator(&secret) {
+        let problem = format!("does not belong to {}", secret_file.display());
+        return Err(wrong(&public_file, "key", problem, "restore both from one backup"));
+    }
+    Ok((secret, own))
 }
 
 /// The one role whose keys are in the folder.

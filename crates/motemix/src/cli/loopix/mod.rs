@@ -1,16 +1,18 @@
 //! `motemix loopix`.
 
 mod directory;
+mod init;
 mod net;
 mod node;
+mod traffic;
 
-pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryShow};
-pub use net::{
-    LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixPreset, LoopixProfile,
-};
+pub use directory::{LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
+pub use init::{LoopixInit, LoopixInitClient, LoopixInitMix, LoopixInitNode, LoopixInitProvider};
+pub use net::{LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
 pub use node::{
     LoopixChat, LoopixClient, LoopixMix, LoopixNode, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus,
 };
+pub use traffic::{LoopixPreset, LoopixProfile, LoopixTraffic};
 
 use clap::Subcommand;
 use motemix_loopix::files::config::LONGEST_TIME;
@@ -21,7 +23,10 @@ pub enum Loopix {
     /// Makes, starts, shows and stops a Loopix network of processes on this machine.
     #[command(subcommand)]
     Net(LoopixNet),
-    /// Builds and shows the directory of a Loopix network.
+    /// Makes one node, with keys that never leave its machine.
+    #[command(subcommand)]
+    Init(LoopixInit),
+    /// Builds, shows and installs the directory of a Loopix network.
     #[command(subcommand)]
     Directory(LoopixDirectory),
     Mix(LoopixMix),

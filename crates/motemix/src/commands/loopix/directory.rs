@@ -1,15 +1,20 @@
 //! `motemix loopix directory`.
 
-use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryShow};
+use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
 use crate::failure::Failure;
 use crate::network::{NetworkDir, loopix};
 use crate::report::{self, Table};
 use motemix_crypto::p224::Point;
-use motemix_loopix::files::{Directory, names};
+use motemix_loopix::files::{Directory, NodeEntry, Role, install_directory, names};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
-    let built = loopix::build(&NetworkDir::new(&args.dir), args.out.as_deref())?;
+    let out = args.out.as_deref();
+    let built = match &args.dir {
+        Some(dir) => loopix::build(&NetworkDir::new(dir), out)?,
+        None => loopix::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
+    };
     let directory = built.directory;
     let (layers, mixes) = (directory.layers().len(), directory.mixes().count());
     let (providers, users) = (directory.providers().len(), directory.users().len());
@@ -32,6 +37,58 @@ pub fn show(args: &LoopixDirectoryShow) -> Result<(), Failure> {
     let file = if args.path.is_dir() { args.path.join(names::DATABASE) } else { args.path.clone() };
     let directory = Directory::load(&file).map_err(Failure::broken)?;
     if args.json { Ok(report::print_json(&in_json(&directory))?) } else { Ok(table(&directory).print()?) }
+}
+
+pub fn install(args: &LoopixDirectoryInstall) -> Result<(), Failure> {
+    let installed = install_directory(&args.dir, &args.file).map_err(Failure::broken)?;
+    let before = installed.before.map(|directory| by_name(&directory)).unwrap_or_default();
+    let now = by_name(&installed.directory);
+    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let changes = names.into_iter().filter_map(|who| {
+        let change = change(before.get(who), now.get(who))?;
+        let entry = now.get(who).or(before.get(who))?;
+        Some((change, entry))
+    });
+    if args.json {
+        let changes: Vec<_> = changes
+            .map(|(change, entry)| {
+                let key = hex::encode(entry.public_key().compress());
+                json!({ "change": change, "role": entry.role().name(), "name": entry.name(), "public_key": key })
+            })
+            .collect();
+        return Ok(report::print_json(&json!({ "file": installed.file, "changes": changes }))?);
+    }
+    let mut table = Table::new(["change", "role", "name", "address", "key"]);
+    let mut any = false;
+    for (change, entry) in changes {
+        any = true;
+        let (role, key) = (entry.role().name(), hex::encode(entry.public_key().compress()));
+        table
+            .row([change, role, entry.name(), &address(entry.host(), entry.port()), &key].map(str::to_owned));
+    }
+    let file = installed.file.display();
+    if any {
+        report::print(
+            format!("{file} is the directory now; compare keys with those whose they are\n").as_bytes(),
+        )?;
+        Ok(table.print()?)
+    } else {
+        Ok(report::print(format!("{file} says the same as before\n").as_bytes())?)
+    }
+}
+
+fn by_name(directory: &Directory) -> BTreeMap<(Role, String), NodeEntry> {
+    directory.entries().map(|entry| ((entry.role(), entry.name().to_owned()), entry)).collect()
+}
+
+fn change(before: Option<&NodeEntry>, now: Option<&NodeEntry>) -> Option<&'static str> {
+    match (before, now) {
+        (None, Some(_)) => Some("new"),
+        (Some(_), None) => Some("gone"),
+        (Some(before), Some(now)) if before.public_key() != now.public_key() => Some("another key"),
+        (Some(before), Some(now)) if before != now => Some("moved"),
+        _ => None,
+    }
 }
 
 fn table(directory: &Directory) -> Table {

@@ -2,6 +2,7 @@
 
 mod chat;
 mod directory;
+mod init;
 mod net;
 mod node;
 mod renew;
@@ -19,6 +20,8 @@ pub fn run(command: &Loopix) -> Result<(), Failure> {
         Loopix::Net(LoopixNet::Status(args)) => net::status(args),
         Loopix::Directory(LoopixDirectory::Build(args)) => directory::build(args),
         Loopix::Directory(LoopixDirectory::Show(args)) => directory::show(args),
+        Loopix::Directory(LoopixDirectory::Install(args)) => directory::install(args),
+        Loopix::Init(command) => init::init(command),
         Loopix::Mix(args) => node::mix(args),
         Loopix::Provider(args) => node::provider(args),
         Loopix::Client(args) => node::client(args),

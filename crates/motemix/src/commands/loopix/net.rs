@@ -2,7 +2,7 @@
 
 use super::super::net::{DownRows, How};
 use super::directory::address;
-use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixProfile};
+use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
 use crate::failure::Failure;
 use crate::network::loopix::{self, Blueprint, Preset, Size};
 use crate::network::{
@@ -22,11 +22,7 @@ use std::time::Instant;
 const HIGHEST_PORT: u16 = 32_767;
 
 pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
-    if args.push && args.profile != LoopixProfile::Fork2018 {
-        return Err(Failure::broken(
-            "--push: only nodes of fork-2018 know it; leave it out, or choose --profile fork-2018",
-        ));
-    }
+    let Preset { profile, config } = args.traffic.chosen()?;
     let size =
         Size { mixes: args.mixes, layers: args.layers, providers: args.providers, clients: args.clients };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
@@ -37,10 +33,6 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     } else {
         consecutive(args.host, args.base_port, size.nodes())?
     };
-    let told = || Preset { profile: args.profile.into(), config: config(args) };
-    let Preset { profile, mut config } = args.preset.map_or_else(told, Preset::from);
-    // Only the fork knows the word, and whoever finds it takes the network for one of the fork.
-    config.providers.push = (profile == Profile::Fork2018).then_some(args.push);
     let blueprint =
         Blueprint { size, addresses: &addresses, config: &config, settings: Settings::of(profile) };
     let network = loopix::init(&args.dir, &blueprint, &mut rng)?;
@@ -56,20 +48,6 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
         size.nodes()
     );
     Ok(report::print(text.as_bytes())?)
-}
-
-fn config(args: &LoopixNetInit) -> Config {
-    let mut config = Config::default();
-    let (clients, mixes) = (&mut config.clients, &mut config.mixes);
-    clients.loops = args.loops;
-    clients.drop = args.drop;
-    clients.payload = args.payload;
-    clients.delay = args.delay;
-    clients.pull = args.pull;
-    mixes.loops = args.loops;
-    mixes.delay = args.delay;
-    config.providers.max_retrieve = args.retrieve;
-    config
 }
 
 pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {

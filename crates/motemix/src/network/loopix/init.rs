@@ -1,7 +1,8 @@
 //! Makes the files of a Loopix network.
 
+use super::super::NetworkDir;
 use super::super::folder::{check_sockets, make, make_whole};
-use super::super::{NetworkDir, NodeDir};
+use super::Preset;
 use crate::failure::Failure;
 use motemix_crypto::p224::{Point, Scalar};
 use motemix_loopix::files::config::Form;
@@ -66,24 +67,46 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, rng: &mut impl CryptoRn
     directory.save(&database).map_err(Failure::failed)?;
     for (node, secret, entry) in &members {
         make(node.path())?;
-        write_node(node, secret, entry, &directory, blueprint).map_err(Failure::failed)?;
+        let own = blueprint.config.database(entry.role());
+        write_node(node.path(), secret, entry, blueprint.config, blueprint.settings)
+            .and_then(|()| directory.save(&node.path().join(own)))
+            .map_err(Failure::failed)?;
     }
     Ok(())
 }
 
+/// Makes the folder of one node, whose network is somewhere else: it has no directory yet.
+pub fn init_node(
+    dir: &Path,
+    preset: &Preset,
+    entry: impl FnOnce(Point) -> NodeEntry,
+    rng: &mut impl CryptoRng,
+) -> Result<NodeEntry, Failure> {
+    check_sockets(dir, [control_socket(Path::new(""))].into_iter())?;
+    let secret = keys::generate(rng);
+    let entry = entry(Point::mul_generator(&secret));
+    // What others would refuse was typed here.
+    keys::decode_public(&keys::encode_public(&entry))
+        .map_err(|(field, (problem, remedy))| Failure::broken(format!("--{field}: {problem}; {remedy}")))?;
+    make_whole(dir, |unfinished| {
+        let settings = Settings::of(preset.profile);
+        write_node(unfinished, &secret, &entry, &preset.config, settings).map_err(Failure::failed)
+    })?;
+    Ok(entry)
+}
+
+/// All but the directory.
 fn write_node(
-    node: &NodeDir,
+    dir: &Path,
     secret: &Scalar,
     entry: &NodeEntry,
-    directory: &Directory,
-    blueprint: &Blueprint<'_>,
+    config: &Config,
+    settings: Settings,
 ) -> Result<(), FileError> {
-    let dir = node.path();
     keys::create_secret(&keys::secret_file(dir, entry.role()), secret)?;
     keys::save_public(&keys::public_file(dir, entry.role()), entry)?;
-    blueprint.config.save(&dir.join(names::CONFIG), Form::Sections)?;
-    blueprint.settings.save(&dir.join(names::SETTINGS))?;
-    directory.save(&dir.join(blueprint.config.database(entry.role())))
+    config.save(&dir.join(names::CONFIG), Form::Sections)?;
+    settings.save(&dir.join(names::SETTINGS))
 }
 
 /// The node at this place: mixes in turn over the layers, then providers, then clients in turn over

@@ -17,7 +17,7 @@ mod init;
 mod launch;
 mod preset;
 
-pub use directory::{build, entry_of, folders, nodes_of};
-pub use init::{Blueprint, Size, init};
+pub use directory::{build, build_of, entry_of, folders, nodes_of};
+pub use init::{Blueprint, Size, init, init_node};
 pub use launch::{launch, wait_until_ready};
 pub use preset::Preset;
