@@ -45,14 +45,9 @@ impl<A: Arithmetic> Curve for Words<A> {
     }
 
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
-        let mut shared = None;
-        // The comparison with zero leaves words of what is agreed on the stack as well.
-        wiped::<STACK_LEN, _>(|| {
-            let mut product = Secret::zero();
-            multiply::<A>(secret, &point.0, &mut product);
-            shared = SharedSecret::of_product(&product);
-        });
-        shared
+        let mut product = Secret::zero();
+        multiply_and_wipe::<A>(secret, &point.0, &mut product);
+        SharedSecret::of_product(&product)
     }
 }
 
@@ -66,7 +61,7 @@ impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
         let mut base = [0; 32];
         base[0] = 9;
         let mut product = Secret::zero();
-        wiped::<STACK_LEN, _>(|| multiply::<A>(secret, &base, &mut product));
+        multiply_and_wipe::<A>(secret, &base, &mut product);
         PublicKey(*product.expose())
     }
 
@@ -75,10 +70,10 @@ impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
     }
 }
 
-/// More than the ladder and what it calls keep on the stack, 1,000 bytes on x86-64 and 956 on a
-/// Cortex-M3, with the product and the frame around them. Wiping must not reach much deeper than
-/// that: on a board, packets are handled near the end of the stack.
-const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 1536 } else { 1088 };
+/// More than the ladder and what it calls keep on the stack: 1,000 bytes on x86-64, 956 on a
+/// Cortex-M3. Wiping must not reach much deeper than that: on a board, packets are handled near the
+/// end of the stack.
+const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 1536 } else { 1024 };
 /// The same of a public key, whose points have four coordinates.
 const BASE_STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2560 } else { 1536 };
 /// (A + 2) / 4 of the curve.
@@ -86,6 +81,10 @@ const CURVE_CONSTANT: u32 = 121_666;
 
 /// The product is written where it is wiped later: returned, it would leave copies in frames that
 /// nobody wipes.
+fn multiply_and_wipe<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
+    wiped::<STACK_LEN, _>(|| multiply::<A>(secret, point, product));
+}
+
 fn multiply<A: Arithmetic>(secret: &Secret<32>, point: &[u8; 32], product: &mut Secret<32>) {
     let x1 = Element::<A>::from_bytes(point).words();
     let [zero, one] = [Element::<A>::ZERO, Element::ONE].map(Element::words);
