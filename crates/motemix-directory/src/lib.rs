@@ -33,6 +33,7 @@ mod descriptor;
 mod document;
 mod envelope;
 mod error;
+mod exchange;
 mod mix_key;
 mod node;
 mod parameters;
@@ -52,6 +53,7 @@ pub use descriptor::{
 };
 pub use document::{AuthenticDocument, NetworkDocument, SignedDocument, VerifiedDocument};
 pub use error::{DocumentError, Field, Flaw, Place};
+pub use exchange::{DocumentTag, DocumentWord};
 pub use node::{Addresses, DocumentNode, Nodes, link_address, link_number};
 pub use parameters::{Parameters, WayLengths};
 pub use profile::{ProfileName, UnknownProfile};

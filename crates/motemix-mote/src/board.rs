@@ -216,6 +216,7 @@ impl<B: Board> Started<'_, B> {
         begin::<B, DOCUMENT>(board, mote, asked, tables.lend(), &mut begun)?;
         let (Some(running), mut readings) = (&mut begun, Readings::new()) else { return Ok(()) };
         running.lend_document(&mut document);
+        running.exchange_documents(board.now());
         board.console().write("ok\n");
         let is_protected = running.protects_links();
         let served = (running, &mut readings);

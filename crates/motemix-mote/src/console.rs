@@ -54,6 +54,13 @@ pub enum News<'n> {
     Kept,
     /// An epoch begins.
     EpochBegins(Epoch),
+    /// The document of a later epoch came from a neighbour, and is in flash.
+    DocumentCame {
+        /// Which one.
+        epoch: Epoch,
+        /// Its length in bytes.
+        len: usize,
+    },
     /// Something that somebody should see to.
     Warning(Warning),
     /// Somebody asked for readings for this node, so often in the mean; for nobody ends them.
@@ -82,6 +89,8 @@ pub enum Warning {
     EpochEnded,
     /// The next epoch could not begin, or its key could not be made ready.
     NoNextEpoch(Refusal),
+    /// The document that came from a neighbour is not one for this node.
+    DocumentRefused(Refusal),
     /// At this rate the replay filter is full before the epoch ends.
     FilterFillsUp,
     /// Packets of others were turned away, so that the replay filter lasts.

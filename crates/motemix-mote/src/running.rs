@@ -1,5 +1,6 @@
 //! A mote that runs: its node, its radio, its flash, and who calls whom.
 
+mod exchange;
 mod expiry;
 mod fill;
 mod neighbours;
@@ -10,7 +11,7 @@ use core::net::SocketAddrV6;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{PublicKey, Secret};
-use motemix_directory::Epoch;
+use motemix_directory::{DocumentWord, Epoch};
 use motemix_link::counters::LinkDrop;
 use motemix_node::{
     Admitted, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReadingShares, ReceiptToken,
@@ -27,6 +28,7 @@ use crate::mote::device::INTRODUCTION_LEN;
 use crate::network::{Network, PlaceInNetwork, Refusal, Route};
 use crate::store::{Store, StoreError};
 
+use exchange::Exchange;
 use expiry::Expiry;
 use fill::Fill;
 use neighbours::OwnKey;
@@ -80,6 +82,7 @@ pub struct Running<'m, P: Profile, F, R: CryptoRng> {
     /// How much of one has been given.
     given: Option<usize>,
     next: Option<NextEpoch>,
+    exchange: Exchange,
     fill: Fill,
     /// What each neighbour may have read of packets that are none.
     shares: ReadingShares,
@@ -161,6 +164,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             document: &mut [],
             given: None,
             next: None,
+            exchange: Exchange::new(),
             fill: Fill::new(),
             shares: ReadingShares::new(key),
             own_key: None,
@@ -332,6 +336,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, console, link, scratch);
+        self.exchange(now, link, scratch);
         let met = self.meet(now, link);
         link.poll(now, &|from| self.routes.iter().any(|route| L::is_from(route, from)));
         let more = met || self.work(now);
@@ -339,13 +344,14 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             return Next::Stop;
         }
         // What became whole just now is no news of the radio any more.
-        if busy || more || link.has_datagram() {
+        if busy || more || link.has_datagram() || self.has_whole_document() {
             return Next::Again;
         }
         // What is due but cannot leave waits for the link.
         let can_send = link.can_send();
-        let node = self.node.poll_timeout().filter(|due| can_send || *due > now);
-        Next::Wait([link.poll_timeout(), node, self.turn_due(now)].into_iter().flatten().min())
+        let waits = |due: &Instant| can_send || *due > now;
+        let (node, exchange) = (self.node.poll_timeout().filter(waits), self.exchange_due().filter(waits));
+        Next::Wait([link.poll_timeout(), node, exchange, self.turn_due(now)].into_iter().flatten().min())
     }
 
     #[inline(never)]
@@ -377,6 +383,10 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             link.refuse(LinkDrop::OverShare);
         };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
+        if let Some((word, bytes)) = DocumentWord::parse(datagram) {
+            self.hear_of_documents::<L>(now, received.from, word, bytes);
+            return true;
+        }
         console.notice(News::Datagram(datagram));
         let from = LinkId(received.from);
         let mut journal = InFlash {

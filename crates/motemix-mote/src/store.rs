@@ -35,7 +35,7 @@ use core::fmt;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::Secret;
-use motemix_directory::{Epoch, KeyRatchet, UnixTime};
+use motemix_directory::{DocumentTag, Epoch, KeyRatchet, UnixTime};
 use motemix_node::{Admitted, Digest};
 use motemix_object::Freshness;
 use motemix_sphinx::MessageId;
@@ -275,6 +275,17 @@ impl<F: MultiwriteNorFlash> Store<F> {
     /// That document, in `out`.
     pub fn next_document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
         self.settings()?.next_document(out)
+    }
+
+    /// What is at `offset` of the earliest document of a later epoch than `after`, and which that
+    /// is: as much as `out` has room for, none at its end.
+    pub fn document_part(
+        &mut self,
+        after: Epoch,
+        offset: u32,
+        out: &mut [u8],
+    ) -> Result<Option<(DocumentTag, usize)>, StoreError> {
+        self.settings()?.document_part(after, offset, out)
     }
 
     /// Makes the later document the current one. Without one of this epoch nothing changes.

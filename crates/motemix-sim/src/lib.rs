@@ -50,6 +50,6 @@ pub use adversary::{
 pub use attack::Attacked;
 pub use meter::Handshakes;
 pub use observe::{News, Observers, Sight, Witness};
-pub use outcome::{Outcome, Percentiles, Readings, Tables};
+pub use outcome::{Documents, Outcome, Percentiles, Readings, Tables};
 pub use run::{Impossible, run, run_with};
 pub use wear::{Wear, Years};

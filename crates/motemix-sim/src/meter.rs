@@ -53,6 +53,8 @@ pub(crate) struct Meter {
     pub handshakes: Handshakes,
     /// From accepting a message to its acknowledgement.
     pub round_trips: Vec<Duration>,
+    /// For each document that came from a neighbour, how long before its epoch.
+    pub documents_ahead: Vec<Duration>,
     /// The processor computed.
     pub computed: Duration,
     /// Frames, datagrams and packets that ended before their end, by reason.

@@ -21,6 +21,7 @@ pub(crate) use thermometer::Interval;
 pub(crate) use verifier::{Devices, Verifier};
 
 use crate::attack::Absences;
+use crate::authority::Authority;
 use crate::board::Traits;
 use crate::curve;
 use crate::device::{Antenna, Device};
@@ -122,6 +123,8 @@ pub(crate) struct Orders<'d> {
     /// The time at virtual zero.
     pub time: UnixTime,
     pub documents: VecDeque<Handed<'d>>,
+    /// When each epoch begins, if nodes have documents from each other.
+    pub exchange: Option<&'d Authority>,
     pub source: Source,
     /// Bytes of its messages.
     pub payload: usize,
@@ -355,6 +358,9 @@ impl<'d> Life<'d> {
         let while_running = self.limits.document_while_running;
         let mut document = vec![0; if while_running { self.limits.document.min(STORED) } else { 0 }];
         running.lend_document(&mut document);
+        if self.orders.exchange.is_some() {
+            running.exchange_documents(now);
+        }
         let mut in_force = 0;
         let mut packet = vec![0; P::GEOMETRY.packet_len()];
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
@@ -405,6 +411,12 @@ impl<'d> Life<'d> {
             // Somebody empties the inbox at once.
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
+            }
+            let begin_of =
+                |epoch| self.orders.exchange.map_or(Duration::ZERO, |authority| authority.begin_of(epoch));
+            if let Some(len) = self.desk.take_document(begin_of) {
+                in_force = len;
+                self.compute(self.board.check(len)).await;
             }
             let mut besides = if next == Next::TookIn { u64::from(self.board.packet) } else { 0 };
             if self.desk.in_epoch(running.node().epoch()) && in_force > 0 {

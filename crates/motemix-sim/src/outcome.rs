@@ -67,6 +67,9 @@ pub struct Outcome {
     pub handshakes: Handshakes,
     /// Lost frames, datagrams, packets and messages of handshakes by reason.
     pub drops: BTreeMap<String, u64>,
+    /// Network documents that motes had over the air from neighbours, and how many seconds before its
+    /// epoch the last of them came.
+    pub documents: Option<Documents>,
     /// Epochs in which every mote ran; `None` for the thesis' protocols.
     pub epochs: Option<u32>,
     /// What was written to the motes' flashes; `None` for the thesis' protocols.
@@ -87,6 +90,25 @@ pub struct Readings {
     pub measured: u64,
     /// Readings that arrived, and that their receivers believe.
     pub believed: u64,
+}
+
+/// Network documents that came from neighbours.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Documents {
+    /// How many.
+    pub count: u64,
+    /// How many seconds before its epoch the last one came.
+    pub least_ahead_s: f64,
+    /// The median of all.
+    pub median_ahead_s: f64,
+}
+
+impl Documents {
+    fn of(mut ahead: Vec<Duration>) -> Option<Self> {
+        ahead.sort_unstable();
+        let (least, median) = (ahead.first()?.as_secs_f64(), ahead.get(ahead.len() / 2)?.as_secs_f64());
+        Some(Self { count: ahead.len() as u64, least_ahead_s: least, median_ahead_s: median })
+    }
 }
 
 /// Percentiles of a sorted sample; zero of none.
@@ -222,6 +244,7 @@ impl Outcome {
             sum.duplicates += meter.duplicates;
             sum.handshakes.add_all(&meter.handshakes);
             sum.round_trips.extend(meter.round_trips);
+            sum.documents_ahead.extend(meter.documents_ahead);
             for (reason, count) in meter.drops {
                 sum.drop(reason, count);
             }
@@ -266,6 +289,7 @@ impl Outcome {
             attacked: None,
             handshakes: sum.handshakes,
             drops: sum.drops.into_iter().map(|(reason, count)| (reason.into_owned(), count)).collect(),
+            documents: Documents::of(sum.documents_ahead),
             epochs,
             flash: Wear::of(&worn, lasted),
             limits: match scenario.protocol {

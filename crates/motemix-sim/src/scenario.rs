@@ -19,7 +19,7 @@ pub use adversary::Adversary;
 pub use attack::{Attack, AttackKind, Churn, Corrupt};
 pub use draft::{Draft, Setting};
 pub use load::{Board, Content, Group, Load, Receivers, Spread};
-pub use protocol::{Epochs, LinkFixes, Motes};
+pub use protocol::{Epochs, GivenTo, LinkFixes, Motes};
 pub use radio::{Access, Radio, Room};
 pub use riot::{Asked, Riot, Thesis};
 pub use tables::NotAsShipped;

@@ -200,3 +200,25 @@ fn a_scenario_has_whole_seconds_of_epochs_and_overlaps_within_them() {
         assert!(error.contains(said), "«{error}» does not say «{said}»");
     }
 }
+
+/// Epochs of ten minutes; the first node is given each next document within the last five of them.
+#[test]
+fn one_node_is_given_each_document_and_all_begin_its_epoch() {
+    for protected in ["false", "true"] {
+        let protected = format!("motes.link.protected={protected}");
+        let settings =
+            ["motes.epoch.given_to=one", "motes.epoch.length=10min", "run.send_for=34min", "radio.loss=0.02"];
+        let outcome = outcome(&[&settings[..], &[&protected]].concat());
+        let documents = outcome.documents.expect("some came from neighbours");
+        println!("{protected}: {documents:?}, {} of {}", outcome.acknowledged, outcome.sent);
+        assert_eq!((outcome.epochs, documents.count), (Some(4), 7 * 3));
+        assert!(documents.least_ahead_s > 60.0, "{documents:?}");
+        assert_eq!(outcome.acknowledged, outcome.sent);
+    }
+    let said = refused_for(&["motes.epoch.given_to=one", "nodes.mote.board=samr21-xpro"]);
+    assert!(said.contains("motes.epoch.given_to: is one") && said.contains("samr21-xpro"), "{said}");
+}
+
+fn refused_for(settings: &[&str]) -> String {
+    with(settings).expect_err("it cannot be")
+}

@@ -138,6 +138,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         // Where links are not protected, no copy of it is made.
         self.own_key = self.network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));
         self.fill.begin(now, ends, self.node.counters());
+        self.exchange_anew(now);
         self.mote.move_to(place.head())
     }
 
@@ -153,16 +154,20 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         restored.map_err(|_| Refusal::ReplayFilter)
     }
 
-    /// Turns to the next epoch when it is time, and ends this one when its document has run out.
+    /// Turns to the next epoch when it is time, and ends this one when its document has run out; takes a
+    /// document that neighbours had.
     /// [`poll`](Self::poll) does so; where stacks are small it is called before, with nothing of a
     /// round on the stack. `true` if either was due, and the mote's keys were at work.
     pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) -> bool {
-        let due = self.turn_due(now).is_some_and(|due| due <= now);
+        let (due, whole) = (self.turn_due(now).is_some_and(|due| due <= now), self.has_whole_document());
+        if whole {
+            self.take_collected(now, console);
+        }
         if due {
             self.turn_to_next(now, console);
             self.expire(now, console);
         }
-        due
+        due || whole
     }
 
     #[inline(never)]
@@ -201,8 +206,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     #[inline(never)]
     fn begin_next(&mut self, now: Instant) -> Result<(), Refusal> {
-        // What was given of another one is in the same memory.
+        // What was given of another one is in the same memory, and what came from neighbours.
         self.given = None;
+        self.exchange.forget();
         let memory = core::mem::take(&mut self.document);
         let result = match self.mote.admit_next(now, memory) {
             Ok(place) => self.begin_epoch(now, &place),
@@ -221,6 +227,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             );
         }
         self.given = Some(0);
+        self.exchange.forget();
         say!(console, "ok");
     }
 

@@ -6,7 +6,7 @@
 //! next, each with the CRC of the whole.
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Epoch, UnixTime};
+use motemix_directory::{DocumentTag, Epoch, UnixTime};
 use sequential_storage::cache::{Cache, Uncached};
 use sequential_storage::map::{MapConfig, MapStorage};
 use zeroize::Zeroize;
@@ -196,6 +196,33 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
     pub(super) fn next_document<'b>(&mut self, out: &'b mut [u8]) -> Result<Option<&'b [u8]>, StoreError> {
         let head = self.next_head()?;
         self.pieces(head, out)
+    }
+
+    /// What is at `offset` of the earliest document of a later epoch than `after`, and which that
+    /// is: as much as `out` has room for. The checksum is the one that was kept with it.
+    #[inline(never)]
+    pub(super) fn document_part(
+        &mut self,
+        after: Epoch,
+        offset: u32,
+        out: &mut [u8],
+    ) -> Result<Option<(DocumentTag, usize)>, StoreError> {
+        let heads = [self.head(DOCUMENT)?, self.next_head()?];
+        let Some(head) = heads.into_iter().flatten().find(|head| head.of.epoch > after) else {
+            return Ok(None);
+        };
+        let tag = DocumentTag { epoch: head.of.epoch, len: head.len, checksum: head.crc };
+        let (mut at, mut written, mut item) = (offset as usize, 0, Item::new());
+        while at < head.len as usize && written < out.len() {
+            let piece = self.fetch(piece_key(head.place, at / PIECE_LEN), &mut item)?;
+            let piece = piece.and_then(|piece| piece.get(at % PIECE_LEN..)).filter(|piece| !piece.is_empty());
+            let piece = piece.ok_or(StoreError::DocumentDamaged)?;
+            let (from, to) = (piece.iter(), out.get_mut(written..).unwrap_or_default());
+            let copied = from.len().min(to.len());
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            (at, written) = (at + copied, written + copied);
+        }
+        Ok(Some((tag, written)))
     }
 
     // Not inlined, because small boards have little flash.

@@ -55,6 +55,8 @@ pub struct Air {
     pub sent: Vec<Sent>,
     /// Whether each frame comes just after a radio was asked for one, so while its mote is busy.
     pub is_late: bool,
+    /// Of so many frames one is not heard, and nobody acknowledges it.
+    pub loses_one_in: Option<usize>,
 }
 
 impl Air {
@@ -122,8 +124,11 @@ impl Air {
             }
             None => None,
         };
-        let sent = Sent { from, to, frame: frame.to_vec() };
+        let mut sent = Sent { from, to, frame: frame.to_vec() };
         self.sent.push(sent.clone());
+        if self.loses_one_in.is_some_and(|many| self.sent.len().is_multiple_of(many)) {
+            sent.to = Some(usize::MAX);
+        }
         self.flying.push_back((now + FLIGHT, sent));
     }
 }

@@ -187,6 +187,9 @@ pub struct Board {
     pub terminal: Rc<RefCell<Terminal>>,
     /// Bytes of its replay filter, from the next start on.
     pub replay: Rc<Cell<usize>>,
+    /// Whether it asks neighbours for documents, from the next start on: other stories look at each
+    /// frame.
+    pub exchanges: Rc<Cell<bool>>,
     sleep: Rc<Cell<Sleep>>,
     life: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -200,13 +203,14 @@ struct Parts {
     now: Rc<Cell<Instant>>,
     sleep: Rc<Cell<Sleep>>,
     replay: Rc<Cell<usize>>,
+    exchanges: Rc<Cell<bool>>,
 }
 
 impl Board {
     /// A board that is switched off.
     pub fn new(chip: Chip) -> Self {
         let (replay, sleep) = (Rc::new(Cell::new(8192)), Rc::new(Cell::new(Sleep::News)));
-        Self { chip, terminal: Rc::default(), replay, sleep, life: None }
+        Self { chip, terminal: Rc::default(), replay, exchanges: Rc::default(), sleep, life: None }
     }
 
     pub fn is_on(&self) -> bool {
@@ -225,6 +229,7 @@ impl Board {
             now: now.clone(),
             sleep: self.sleep.clone(),
             replay: self.replay.clone(),
+            exchanges: self.exchanges.clone(),
         };
         self.life = Some(Box::pin(parts.live()));
     }
@@ -309,6 +314,9 @@ impl Parts {
         running.start(now, place)?;
         let mut document = [0; SCRATCH];
         running.lend_document(&mut document);
+        if self.exchanges.get() {
+            running.exchange_documents(now);
+        }
         let mut packet = [0; PACKET];
         let mut link = OnAir { stack: &mut stack, radio, meeting: meeting.as_mut() };
         let mut readings = Readings::new();

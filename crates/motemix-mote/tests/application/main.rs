@@ -6,6 +6,7 @@ mod any_order;
 mod board;
 mod console;
 mod cuts;
+mod exchange;
 mod expiry;
 #[path = "../store/flash.rs"]
 #[expect(dead_code, reason = "the store's tests look closer at the flash")]

@@ -145,16 +145,21 @@ impl World {
     /// New boards, enrolled in a network of mixes, and running.
     pub fn running(boards: usize, terms: &Terms, seed: u64) -> Self {
         let mut world = Self::with((0..boards).map(|_| Chip::new()).collect(), seed);
-        let nodes = world.list(terms.epoch);
-        let document = terms.sign(&nodes);
-        for board in 0..boards {
-            world.set_clock(board);
-            world.trust(board, 1);
-            let answer = world.give(board, &document);
-            assert_eq!(answer, format!("ok epoch {}, {} nodes\n", terms.epoch, boards));
-            assert_eq!(world.say(board, "start"), "ok\n");
-        }
+        world.begin(terms);
         world
+    }
+
+    /// Enrols all boards, and starts them.
+    pub fn begin(&mut self, terms: &Terms) {
+        let nodes = self.list(terms.epoch);
+        let document = terms.sign(&nodes);
+        for board in 0..self.boards.len() {
+            self.set_clock(board);
+            self.trust(board, 1);
+            let answer = self.give(board, &document);
+            assert_eq!(answer, format!("ok epoch {}, {} nodes\n", terms.epoch, nodes.len()));
+            assert_eq!(self.say(board, "start"), "ok\n");
+        }
     }
 
     /// What all boards print for an authority.

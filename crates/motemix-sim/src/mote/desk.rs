@@ -65,6 +65,8 @@ pub(super) struct Desk {
     busy_until: Cell<Instant>,
     dead: Cell<bool>,
     received: Cell<bool>,
+    /// A document that came from a neighbour: its epoch and its length.
+    document: Cell<Option<(Epoch, usize)>>,
     epoch: Cell<Option<Epoch>>,
     /// The packet that was taken in last.
     taken_in: Cell<Intake>,
@@ -112,6 +114,15 @@ impl Desk {
         self.tally.borrow_mut().meter.computed += time;
         self.busy_until.set(until);
         self.sleep(Some(until)).await;
+    }
+
+    /// The length of a document that came from a neighbour just now. `begin_of` tells when its epoch
+    /// begins.
+    pub fn take_document(&self, begin_of: impl FnOnce(Epoch) -> Duration) -> Option<usize> {
+        let (epoch, len) = self.document.take()?;
+        let ahead = begin_of(epoch).saturating_sub(self.now() - Instant::default());
+        self.tally.borrow_mut().meter.documents_ahead.push(ahead);
+        Some(len)
     }
 
     pub fn keep_news(&self) {
@@ -234,6 +245,10 @@ impl Console for Ear<'_> {
                     desk.news(News::Dropped { reason });
                 }
                 News::Packet { to: to.get() }
+            }
+            Heard::DocumentCame { epoch, len } => {
+                desk.document.set(Some((epoch, len)));
+                return;
             }
             Heard::Event(Event::Received { data, repeated, .. }) => {
                 desk.received.set(true);

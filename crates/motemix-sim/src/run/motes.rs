@@ -14,7 +14,7 @@ use crate::mote::{
 use crate::observe::Observers;
 use crate::outcome::{Outcome, Share};
 use crate::random::{self, Purpose, part_of};
-use crate::scenario::{Content, Group, Scenario, fits};
+use crate::scenario::{Content, GivenTo, Group, Scenario, fits};
 use crate::world::{Watch, World};
 use motemix_air::Instant;
 use motemix_directory::Epoch;
@@ -95,7 +95,11 @@ fn handed<'d>(
 ) -> VecDeque<Handed<'d>> {
     let mut rng = random::stream(scenario.seed, id.into(), Purpose::Deliveries);
     let half = scenario.motes.epoch.length.0 / 2;
-    let handed = documents.iter().map(|signed| {
+    let count = match scenario.motes.epoch.given_to {
+        GivenTo::One if id > 0 => 1,
+        _ => documents.len(),
+    };
+    let handed = documents.iter().take(count).map(|signed| {
         let stops = !group.limits().document_while_running || signed.admitted.is_some();
         let before = if signed.begin.is_zero() || stops { Duration::ZERO } else { half };
         let at = signed.begin.saturating_sub(before) + part_of(&mut rng, before / 2);
@@ -148,6 +152,7 @@ pub(super) fn run<P: Profile + 'static>(
             authority: authority.public_key(),
             time: BEGIN,
             documents: handed(scenario, id, group, &documents),
+            exchange: (settings.epoch.given_to == GivenTo::One).then_some(&authority),
             source: if signs { Source::silent(id) } else { cast.source(id, group) },
             payload,
             interval: if signs { interval(&cast, id, group) } else { None },

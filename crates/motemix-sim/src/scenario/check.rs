@@ -1,8 +1,8 @@
 //! What a scenario may ask for: values that types cannot exclude.
 
 use super::{
-    Board, Content, Epochs, Group, Load, Motes, Protocol, Radio, Receivers, Room, Scenario, Spread, Sweep,
-    fits,
+    Board, Content, Epochs, GivenTo, Group, Load, Motes, Protocol, Radio, Receivers, Room, Scenario, Spread,
+    Sweep, fits,
 };
 use motemix_sphinx::{MOTE, NodeId};
 use motemix_toml::Fault;
@@ -140,7 +140,7 @@ fn room(room: &Room) -> Checked {
 fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
     between("motes.hops", u64::from(motes.hops), HOPS)?;
     between("motes.transmissions", u64::from(motes.transmissions), 1..=255)?;
-    let Epochs { length, overlap } = motes.epoch;
+    let Epochs { length, overlap, .. } = motes.epoch;
     for (field, time) in [("motes.epoch.length", length), ("motes.epoch.overlap", overlap)] {
         if time.0.subsec_nanos() > 0 {
             let problem = format!("is {}", humantime::format_duration(time.0));
@@ -153,14 +153,32 @@ fn motes(motes: &Motes, scenario: &Scenario) -> Checked {
     }
     longer("motes.epoch.length", length.0, Duration::ZERO)?;
     keys_outlast_round_trips(scenario)?;
+    all_can_be_told(scenario)?;
     has_paths("motes.hops", motes.hops, scenario)?;
     fits::check(scenario)
+}
+
+/// Whoever cannot check a document beside its node cannot have it over the air.
+fn all_can_be_told(scenario: &Scenario) -> Checked {
+    let small = |group: &Group| !group.limits().document_while_running;
+    let found = scenario.nodes.iter().find(|(_, group)| small(group));
+    if let (GivenTo::One, Some((name, group))) = (scenario.motes.epoch.given_to, found) {
+        return Err(Fault::new(
+            "motes.epoch.given_to",
+            "is one",
+            format!(
+                "a {}, as nodes.{name} are, checks no document while it runs; take other boards, or all",
+                group.limits().board
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// What is under way when an epoch ends finds the keys of that epoch for the overlap alone.
 fn keys_outlast_round_trips(scenario: &Scenario) -> Checked {
     let (motes, run) = (&scenario.motes, &scenario.run);
-    let Epochs { length, overlap } = motes.epoch;
+    let Epochs { length, overlap, .. } = motes.epoch;
     let waits = motes.mean_delay.0 * (2 * u32::from(motes.hops)).saturating_sub(1);
     if run.send_for.0 + run.cool_down.0 <= length.0 || waits <= overlap.0 {
         return Ok(());

@@ -168,7 +168,7 @@ impl Asked<'_> {
         let Self { group, limits, .. } = self;
         let rate =
             if group.forwards { load.mix } else { 0.0 } + if group.receives { load.receiver } else { 0.0 };
-        let Epochs { length, overlap } = self.motes().epoch;
+        let Epochs { length, overlap, .. } = self.motes().epoch;
         let bits = FingerprintBits::new(limits.fingerprint_bits).unwrap_or(FingerprintBits::BOARD);
         let room = bits.packets_of(limits.replay_bytes);
         let lasts = room as f64 / rate.max(f64::MIN_POSITIVE);

@@ -59,11 +59,23 @@ pub struct Epochs {
     pub length: Time,
     /// For how long before and after its epoch a key is accepted, in whole seconds.
     pub overlap: Time,
+    /// Who is given each document but the first.
+    pub given_to: GivenTo,
+}
+
+/// Who is given the next epoch's document by its authority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GivenTo {
+    /// Each node.
+    All,
+    /// One; the others have it over the air from neighbours.
+    One,
 }
 
 impl Default for Epochs {
     fn default() -> Self {
-        Self { length: Time::seconds(20 * 60), overlap: Time::seconds(60) }
+        Self { length: Time::seconds(20 * 60), overlap: Time::seconds(60), given_to: GivenTo::All }
     }
 }
 

@@ -1,0 +1,294 @@
+//! The next epoch's document, from neighbour to neighbour.
+//!
+//! ```text
+//! lacks it:  asks any neighbour ─┐           ┌─ piece after piece, asked for one by one
+//!                                ├─ collects ┤
+//! has it:    offers it to any ───┘           └─ whole: checked as any other, and kept
+//! ```
+//!
+//! A node asks or offers at random times, in intervals that double from [`SHORTEST`] to [`LONGEST`],
+//! as in trickle (RFC 6206); when the epoch nears its end, whoever asks does so more often. Nothing is broadcast: a protected link has keys for two, and a mote hears
+//! its neighbours alone. What is asked for is sent at most once in [`ANSWERS_APART`], whoever asks.
+//! Datagrams are as long as packets, and marked where a packet cannot be.
+
+use core::time::Duration;
+
+use embedded_storage::nor_flash::MultiwriteNorFlash;
+use motemix_directory::{DocumentTag, DocumentWord, Epoch};
+use motemix_node::Instant;
+use motemix_sphinx::Profile;
+use rand_core::CryptoRng;
+
+use super::Running;
+use crate::console::{Console, News, Warning, say};
+use crate::link::Link;
+use crate::network::{Refusal, Route};
+
+/// From the beginning of an epoch on, or since there is something new.
+const SHORTEST: Duration = Duration::from_secs(16);
+const LONGEST: Duration = Duration::from_secs(1024);
+/// Between two answers: they take a hundredth of the channel at most.
+const ANSWERS_APART: Duration = Duration::from_millis(500);
+/// After this time a piece that was asked for is asked for again.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// So often; then it is somebody else's turn.
+const TRIES: u8 = 5;
+
+/// What goes on between this node and its neighbours.
+pub(super) struct Exchange {
+    interval: Duration,
+    /// When the next neighbour is asked, or told; never, while nobody wants that.
+    due: Instant,
+    collected: Option<Collected>,
+    /// What a neighbour asked for, and was not sent yet.
+    asked: Option<Asked>,
+    answers_from: Instant,
+    /// Whose document was refused last, and until when nobody's is collected for that.
+    refused: Option<usize>,
+    collects_from: Instant,
+}
+
+/// The beginning of a document, in the memory that was lent for it.
+#[derive(Clone, Copy)]
+struct Collected {
+    of: DocumentTag,
+    len: usize,
+    /// By the place of its route.
+    from: usize,
+    /// When the next piece is asked for.
+    due: Instant,
+    tries: u8,
+}
+
+impl Collected {
+    const fn is_whole(&self) -> bool {
+        self.len == self.of.len as usize
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Asked {
+    by: usize,
+    after: Epoch,
+    offset: u32,
+}
+
+impl Exchange {
+    /// It does nothing of its own accord.
+    pub(super) const fn new() -> Self {
+        Self {
+            interval: SHORTEST,
+            due: Instant::NEVER,
+            collected: None,
+            asked: None,
+            answers_from: Instant::from_micros(0),
+            refused: None,
+            collects_from: Instant::from_micros(0),
+        }
+    }
+
+    /// Somebody else needs the memory.
+    pub(super) const fn forget(&mut self) {
+        self.collected = None;
+    }
+
+    fn is_whole(&self) -> bool {
+        self.collected.is_some_and(|collected| collected.is_whole())
+    }
+}
+
+impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
+    /// From now on asks neighbours for the next epoch's document, and offers it to them. Without
+    /// memory for a document it only sends what they ask for.
+    pub fn exchange_documents(&mut self, now: Instant) {
+        self.exchange.interval = SHORTEST;
+        self.exchange.due = self.moment_within(now, SHORTEST);
+    }
+
+    /// There is something new: another epoch, or a document.
+    pub(super) fn exchange_anew(&mut self, now: Instant) {
+        self.exchange.forget();
+        self.exchange.refused = None;
+        if self.exchange.due != Instant::NEVER {
+            self.exchange_documents(now);
+        }
+    }
+
+    /// A random one in the second half of an interval.
+    fn moment_within(&mut self, now: Instant, interval: Duration) -> Instant {
+        let half = interval.as_micros() as u64 / 2;
+        now + Duration::from_micros(half + self.mote.random.next_u64() % half.max(1))
+    }
+
+    /// Whoever lacks a document asks the more often the nearer the end of the epoch is.
+    fn longest_interval(&self, now: Instant) -> Duration {
+        let time = self.mote.clock.filter(|_| self.lacks_document()).map(|clock| clock.at(now));
+        match time.map(|time| self.network.valid_until.0.saturating_sub(time.0)) {
+            None | Some(0) => LONGEST,
+            Some(left) => Duration::from_secs(left / 8).clamp(SHORTEST, LONGEST),
+        }
+    }
+
+    /// Whether it would keep a document, and has none.
+    const fn lacks_document(&self) -> bool {
+        self.next.is_none() && self.given.is_none() && !self.document.is_empty()
+    }
+
+    /// Takes in what a neighbour says of documents.
+    // Not inlined, because small boards have little stack.
+    #[inline(never)]
+    pub(super) fn hear_of_documents<L: Link>(
+        &mut self,
+        now: Instant,
+        from: u64,
+        word: DocumentWord,
+        bytes: &[u8],
+    ) {
+        let by = self.routes.iter().position(|route| L::is_from(route, from));
+        let Some(by) = by else { return };
+        match word {
+            DocumentWord::Ask { after, offset } => {
+                self.exchange.asked.get_or_insert(Asked { by, after, offset });
+            }
+            DocumentWord::Offer(of) => {
+                if self.exchange.collected.is_none() && self.is_wanted(now, by, of) {
+                    self.begin_with(now, by, of);
+                }
+            }
+            DocumentWord::Piece { of, offset } => self.collect(now, by, of, offset as usize, bytes),
+        }
+    }
+
+    fn is_wanted(&self, now: Instant, from: usize, of: DocumentTag) -> bool {
+        self.lacks_document()
+            && of.epoch > self.network.epoch
+            && of.len > 0
+            && of.len as usize <= self.document.len()
+            && self.exchange.refused != Some(from)
+            && self.exchange.collects_from <= now
+    }
+
+    const fn begin_with(&mut self, now: Instant, from: usize, of: DocumentTag) {
+        self.exchange.collected = Some(Collected { of, len: 0, from, due: now, tries: 0 });
+    }
+
+    /// Of one neighbour at a time: another could spoil what is there.
+    fn collect(&mut self, now: Instant, from: usize, of: DocumentTag, offset: usize, bytes: &[u8]) {
+        let collected = self.exchange.collected;
+        let is_other = collected.is_some_and(|collected| collected.from != from || collected.is_whole());
+        if is_other || collected.is_none() && offset > 0 || !self.is_wanted(now, from, of) {
+            return;
+        }
+        if collected.is_none_or(|collected| collected.of != of) {
+            self.begin_with(now, from, of);
+        }
+        let Some(collected) = &mut self.exchange.collected else { return };
+        let place = self.document.get_mut(offset..offset.saturating_add(bytes.len()));
+        if let Some(place) = place.filter(|_| offset == collected.len && !bytes.is_empty()) {
+            place.copy_from_slice(bytes);
+            *collected = Collected { len: offset + bytes.len(), due: now, tries: 0, ..*collected };
+        }
+    }
+
+    /// Sends one datagram of the exchange if it is time, and the link takes one.
+    #[inline(never)]
+    pub(super) fn exchange<L: Link>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
+        if !self.exchange_due().is_some_and(|due| due <= now) || !link.can_send() {
+            return;
+        }
+        let Some(datagram) = scratch.get_mut(..P::GEOMETRY.packet_len()) else { return };
+        let Some(to) = self.word_to_send(now, datagram) else { return };
+        if let Some(address) = self.routes.get(to).and_then(Route::address) {
+            // A datagram that is not accepted is as one that is lost.
+            let _ = link.send(address, datagram);
+        }
+    }
+
+    /// What is due, in `datagram`, and for whom.
+    fn word_to_send(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+        if let Some(asked) = self.exchange.asked.take_if(|_| self.exchange.answers_from <= now) {
+            self.exchange.answers_from = now + ANSWERS_APART;
+            return self.answer(asked, datagram);
+        }
+        let after = self.network.epoch;
+        if let Some(collected) = &mut self.exchange.collected
+            && collected.due <= now
+            && !collected.is_whole()
+        {
+            let Collected { from, len, .. } = *collected;
+            (collected.tries, collected.due) = (collected.tries + 1, now + PATIENCE);
+            if collected.tries > TRIES {
+                self.exchange.collected = None;
+                return None;
+            }
+            DocumentWord::Ask { after, offset: len as u32 }.write(datagram).fill(0);
+            return Some(from);
+        }
+        if self.exchange.due > now {
+            return None;
+        }
+        self.exchange.interval = (2 * self.exchange.interval).min(self.longest_interval(now));
+        self.exchange.due = self.moment_within(now, self.exchange.interval);
+        let nodes = self.network.nodes.max(1) as u64;
+        let to = (self.mote.random.next_u64() % nodes) as usize;
+        if to == usize::from(self.node.id().get()) {
+            return None;
+        }
+        if self.next.is_some() {
+            // Its name is in its first piece.
+            let (of, _) = self.mote.store.document_part(after, 0, &mut []).ok().flatten()?;
+            DocumentWord::Offer(of).write(datagram).fill(0);
+        } else if self.lacks_document() {
+            DocumentWord::Ask { after, offset: 0 }.write(datagram).fill(0);
+        } else {
+            return None;
+        }
+        Some(to)
+    }
+
+    fn answer(&mut self, asked: Asked, datagram: &mut [u8]) -> Option<usize> {
+        let Asked { by, after, offset } = asked;
+        // Until it is known, it is any.
+        let none = DocumentTag { epoch: after, len: 0, checksum: 0 };
+        let rest = DocumentWord::Piece { of: none, offset }.write(datagram);
+        rest.fill(0);
+        let (of, len) = self.mote.store.document_part(after, offset, rest).ok().flatten()?;
+        DocumentWord::Piece { of, offset }.write(datagram);
+        (len > 0).then_some(by)
+    }
+
+    /// When [`exchange`](Self::exchange) has something to send.
+    pub(super) fn exchange_due(&self) -> Option<Instant> {
+        let Exchange { due, collected, asked, answers_from, .. } = &self.exchange;
+        let piece = collected.filter(|collected| !collected.is_whole()).map(|collected| collected.due);
+        let due = (*due != Instant::NEVER).then_some(*due);
+        [asked.map(|_| *answers_from), piece, due].into_iter().flatten().min()
+    }
+
+    /// Whether a document has come that was not checked yet.
+    pub(super) fn has_whole_document(&self) -> bool {
+        self.exchange.is_whole()
+    }
+
+    /// Checks a document that is whole, and keeps it.
+    #[inline(never)]
+    pub(super) fn take_collected<C: Console>(&mut self, now: Instant, console: &mut C) {
+        let Some(collected) = self.exchange.collected.filter(Collected::is_whole) else { return };
+        match self.take_lent_document(now, collected.len) {
+            Ok(epoch) => {
+                self.exchange_anew(now);
+                console.notice(News::DocumentCame { epoch, len: collected.len });
+                say!(console, "a neighbour had the document of epoch {epoch}");
+            }
+            // The key is on its way there.
+            Err(Refusal::KeyMoved { .. }) => {}
+            Err(refusal) => {
+                self.exchange.forget();
+                self.exchange.refused = Some(collected.from);
+                self.exchange.collects_from = now + self.exchange.interval.min(self.longest_interval(now));
+                console.notice(News::Warning(Warning::DocumentRefused(refusal)));
+                say!(console, "warning: a neighbour's document is refused: {refusal}");
+            }
+        }
+    }
+}
