@@ -49,6 +49,8 @@ pub enum DocumentWord {
 
 impl DocumentWord {
     /// Reads a datagram, and what is in it of a document; `None` if it is a packet, or anything else.
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     pub fn parse(datagram: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = datagram.split_first_chunk::<HEAD_LEN>()?;
         let [kind, numbers @ .., mark] = head;
@@ -71,6 +73,7 @@ impl DocumentWord {
     }
 
     /// Writes the head of a datagram, and returns the rest of it, for a piece or for zeros.
+    #[inline(never)]
     pub fn write(self, datagram: &mut [u8]) -> &mut [u8] {
         let Some((head, rest)) = datagram.split_first_chunk_mut::<HEAD_LEN>() else { return &mut [] };
         let (kind, epoch, len, checksum, offset) = match self {

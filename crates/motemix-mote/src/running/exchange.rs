@@ -24,9 +24,9 @@ use crate::console::{Console, News, Warning, say};
 use crate::link::Link;
 use crate::network::{Refusal, Route};
 
-/// From the beginning of an epoch on, or since there is something new.
-const SHORTEST: Duration = Duration::from_secs(16);
-const LONGEST: Duration = Duration::from_secs(1024);
+/// Seconds, from the beginning of an epoch on, or since there is something new.
+const SHORTEST: u32 = 16;
+const LONGEST: u32 = 1024;
 /// Between two answers: they take a hundredth of the channel at most.
 const ANSWERS_APART: Duration = Duration::from_millis(500);
 /// After this time a piece that was asked for is asked for again.
@@ -36,7 +36,8 @@ const TRIES: u8 = 5;
 
 /// What goes on between this node and its neighbours.
 pub(super) struct Exchange {
-    interval: Duration,
+    /// In seconds.
+    interval: u32,
     /// When the next neighbour is asked, or told; never, while nobody wants that.
     due: Instant,
     collected: Option<Collected>,
@@ -100,6 +101,8 @@ impl Exchange {
 impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, R> {
     /// From now on asks neighbours for the next epoch's document, and offers it to them. Without
     /// memory for a document it only sends what they ask for.
+    // Not inlined, nor are those below: small boards have little flash.
+    #[inline(never)]
     pub fn exchange_documents(&mut self, now: Instant) {
         self.exchange.interval = SHORTEST;
         self.exchange.due = self.moment_within(now, SHORTEST);
@@ -115,17 +118,24 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// A random one in the second half of an interval.
-    fn moment_within(&mut self, now: Instant, interval: Duration) -> Instant {
-        let half = interval.as_micros() as u64 / 2;
-        now + Duration::from_micros(half + self.mote.random.next_u64() % half.max(1))
+    #[inline(never)]
+    fn moment_within(&mut self, now: Instant, interval: u32) -> Instant {
+        let half = u64::from(interval) * 500_000;
+        Instant::from_micros(now.as_micros() + half + self.below(half))
+    }
+
+    /// A random number below `limit`, nearly uniform: nothing rests on it but who is asked when.
+    fn below(&mut self, limit: u64) -> u64 {
+        u64::from(self.mote.random.next_u32()) * limit >> 32
     }
 
     /// Whoever lacks a document asks the more often the nearer the end of the epoch is.
-    fn longest_interval(&self, now: Instant) -> Duration {
+    #[inline(never)]
+    fn longest_interval(&self, now: Instant) -> u32 {
         let time = self.mote.clock.filter(|_| self.lacks_document()).map(|clock| clock.at(now));
         match time.map(|time| self.network.valid_until.0.saturating_sub(time.0)) {
             None | Some(0) => LONGEST,
-            Some(left) => Duration::from_secs(left / 8).clamp(SHORTEST, LONGEST),
+            Some(left) => u32::try_from(left / 8).unwrap_or(LONGEST).clamp(SHORTEST, LONGEST),
         }
     }
 
@@ -229,8 +239,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         self.exchange.interval = (2 * self.exchange.interval).min(self.longest_interval(now));
         self.exchange.due = self.moment_within(now, self.exchange.interval);
-        let nodes = self.network.nodes.max(1) as u64;
-        let to = (self.mote.random.next_u64() % nodes) as usize;
+        let to = self.below(self.network.nodes as u64) as usize;
         if to == usize::from(self.node.id().get()) {
             return None;
         }
@@ -285,7 +294,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             Err(refusal) => {
                 self.exchange.forget();
                 self.exchange.refused = Some(collected.from);
-                self.exchange.collects_from = now + self.exchange.interval.min(self.longest_interval(now));
+                let quiet = self.exchange.interval.min(self.longest_interval(now));
+                self.exchange.collects_from = now + Duration::from_secs(quiet.into());
                 console.notice(News::Warning(Warning::DocumentRefused(refusal)));
                 say!(console, "warning: a neighbour's document is refused: {refusal}");
             }

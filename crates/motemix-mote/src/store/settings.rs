@@ -104,6 +104,8 @@ impl<'f, F: MultiwriteNorFlash> Settings<'f, F> {
         self.fetch(DOCUMENT, &mut Item::new()).map(drop)
     }
 
+    // Not inlined, because small boards have little flash.
+    #[inline(never)]
     pub(super) fn fetch<'i>(&mut self, key: u8, item: &'i mut Item) -> Result<Option<&'i [u8]>, StoreError> {
         run(Region::Settings, self.0.fetch_item::<&[u8]>(&mut item.0, &key))
     }
