@@ -11,7 +11,7 @@ use core::net::SocketAddrV6;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
 use motemix_crypto::{PublicKey, Secret};
-use motemix_directory::{DocumentWord, Epoch};
+use motemix_directory::Epoch;
 use motemix_link::counters::LinkDrop;
 use motemix_node::{
     Admitted, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReadingShares, ReceiptToken,
@@ -349,9 +349,9 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         }
         // What is due but cannot leave waits for the link.
         let can_send = link.can_send();
-        let waits = |due: &Instant| can_send || *due > now;
-        let (node, exchange) = (self.node.poll_timeout().filter(waits), self.exchange_due().filter(waits));
-        Next::Wait([link.poll_timeout(), node, exchange, self.turn_due(now)].into_iter().flatten().min())
+        let to_send = [self.node.poll_timeout(), self.exchange_due()].into_iter().flatten();
+        let to_send = to_send.filter(|due| can_send || *due > now).min();
+        Next::Wait([link.poll_timeout(), to_send, self.turn_due(now)].into_iter().flatten().min())
     }
 
     #[inline(never)]
@@ -383,8 +383,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             link.refuse(LinkDrop::OverShare);
         };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
-        if let Some((word, bytes)) = DocumentWord::parse(datagram) {
-            self.hear_of_documents::<L>(now, received.from, word, bytes);
+        if self.hears_of_documents::<L>(now, received.from, datagram) {
             return true;
         }
         console.notice(News::Datagram(datagram));

@@ -210,7 +210,10 @@ impl Inner {
         }
         self.link = LinkCounters::default();
         // SAFETY: the network document in it was dropped, and from now on it is `running`'s.
-        unsafe { (*running).lend_document(self.document()) };
+        unsafe {
+            (*running).lend_document(self.document());
+            (*running).exchange_documents(now);
+        }
         Ok(())
     }
 

@@ -45,7 +45,7 @@ pub(super) struct Exchange {
     asked: Option<Asked>,
     answers_from: Instant,
     /// Whose document was refused last, and until when nobody's is collected for that.
-    refused: Option<usize>,
+    refused: Option<u16>,
     collects_from: Instant,
 }
 
@@ -53,9 +53,9 @@ pub(super) struct Exchange {
 #[derive(Clone, Copy)]
 struct Collected {
     of: DocumentTag,
-    len: usize,
+    len: u32,
     /// By the place of its route.
-    from: usize,
+    from: u16,
     /// When the next piece is asked for.
     due: Instant,
     tries: u8,
@@ -63,13 +63,13 @@ struct Collected {
 
 impl Collected {
     const fn is_whole(&self) -> bool {
-        self.len == self.of.len as usize
+        self.len == self.of.len
     }
 }
 
 #[derive(Clone, Copy)]
 struct Asked {
-    by: usize,
+    by: u16,
     after: Epoch,
     offset: u32,
 }
@@ -144,18 +144,20 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.next.is_none() && self.given.is_none() && !self.document.is_empty()
     }
 
-    /// Takes in what a neighbour says of documents.
+    /// Takes in what a neighbour says of documents, if a datagram says anything of them.
     // Not inlined, because small boards have little stack.
     #[inline(never)]
-    pub(super) fn hear_of_documents<L: Link>(
-        &mut self,
-        now: Instant,
-        from: u64,
-        word: DocumentWord,
-        bytes: &[u8],
-    ) {
+    pub(super) fn hears_of_documents<L: Link>(&mut self, now: Instant, from: u64, datagram: &[u8]) -> bool {
+        let heard = DocumentWord::parse(datagram);
+        if let Some((word, bytes)) = heard {
+            self.heed::<L>(now, from, word, bytes);
+        }
+        heard.is_some()
+    }
+
+    fn heed<L: Link>(&mut self, now: Instant, from: u64, word: DocumentWord, bytes: &[u8]) {
         let by = self.routes.iter().position(|route| L::is_from(route, from));
-        let Some(by) = by else { return };
+        let Some(by) = by.and_then(|by| u16::try_from(by).ok()) else { return };
         match word {
             DocumentWord::Ask { after, offset } => {
                 self.exchange.asked.get_or_insert(Asked { by, after, offset });
@@ -165,11 +167,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
                     self.begin_with(now, by, of);
                 }
             }
-            DocumentWord::Piece { of, offset } => self.collect(now, by, of, offset as usize, bytes),
+            DocumentWord::Piece { of, offset } => self.collect(now, by, of, offset, bytes),
         }
     }
 
-    fn is_wanted(&self, now: Instant, from: usize, of: DocumentTag) -> bool {
+    fn is_wanted(&self, now: Instant, from: u16, of: DocumentTag) -> bool {
         self.lacks_document()
             && of.epoch > self.network.epoch
             && of.len > 0
@@ -178,12 +180,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             && self.exchange.collects_from <= now
     }
 
-    const fn begin_with(&mut self, now: Instant, from: usize, of: DocumentTag) {
+    const fn begin_with(&mut self, now: Instant, from: u16, of: DocumentTag) {
         self.exchange.collected = Some(Collected { of, len: 0, from, due: now, tries: 0 });
     }
 
     /// Of one neighbour at a time: another could spoil what is there.
-    fn collect(&mut self, now: Instant, from: usize, of: DocumentTag, offset: usize, bytes: &[u8]) {
+    fn collect(&mut self, now: Instant, from: u16, of: DocumentTag, offset: u32, bytes: &[u8]) {
         let collected = self.exchange.collected;
         let is_other = collected.is_some_and(|collected| collected.from != from || collected.is_whole());
         if is_other || collected.is_none() && offset > 0 || !self.is_wanted(now, from, of) {
@@ -193,10 +195,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             self.begin_with(now, from, of);
         }
         let Some(collected) = &mut self.exchange.collected else { return };
-        let place = self.document.get_mut(offset..offset.saturating_add(bytes.len()));
+        let place = self.document.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
         if let Some(place) = place.filter(|_| offset == collected.len && !bytes.is_empty()) {
             place.copy_from_slice(bytes);
-            *collected = Collected { len: offset + bytes.len(), due: now, tries: 0, ..*collected };
+            *collected = Collected { len: offset + bytes.len() as u32, due: now, tries: 0, ..*collected };
         }
     }
 
@@ -208,14 +210,14 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         let Some(datagram) = scratch.get_mut(..P::GEOMETRY.packet_len()) else { return };
         let Some(to) = self.word_to_send(now, datagram) else { return };
-        if let Some(address) = self.routes.get(to).and_then(Route::address) {
+        if let Some(address) = self.routes.get(usize::from(to)).and_then(Route::address) {
             // A datagram that is not accepted is as one that is lost.
             let _ = link.send(address, datagram);
         }
     }
 
     /// What is due, in `datagram`, and for whom.
-    fn word_to_send(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+    fn word_to_send(&mut self, now: Instant, datagram: &mut [u8]) -> Option<u16> {
         if let Some(asked) = self.exchange.asked.take_if(|_| self.exchange.answers_from <= now) {
             self.exchange.answers_from = now + ANSWERS_APART;
             return self.answer(asked, datagram);
@@ -231,7 +233,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
                 self.exchange.collected = None;
                 return None;
             }
-            DocumentWord::Ask { after, offset: len as u32 }.write(datagram).fill(0);
+            DocumentWord::Ask { after, offset: len }.write(datagram).fill(0);
             return Some(from);
         }
         if self.exchange.due > now {
@@ -239,8 +241,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         self.exchange.interval = (2 * self.exchange.interval).min(self.longest_interval(now));
         self.exchange.due = self.moment_within(now, self.exchange.interval);
-        let to = self.below(self.network.nodes as u64) as usize;
-        if to == usize::from(self.node.id().get()) {
+        let to = self.below(self.network.nodes as u64) as u16;
+        if to == self.node.id().get() {
             return None;
         }
         if self.next.is_some() {
@@ -255,7 +257,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         Some(to)
     }
 
-    fn answer(&mut self, asked: Asked, datagram: &mut [u8]) -> Option<usize> {
+    fn answer(&mut self, asked: Asked, datagram: &mut [u8]) -> Option<u16> {
         let Asked { by, after, offset } = asked;
         // Until it is known, it is any.
         let none = DocumentTag { epoch: after, len: 0, checksum: 0 };
@@ -280,13 +282,27 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// Checks a document that is whole, and keeps it.
+    // What is said of it is said elsewhere: a check needs much stack, and nothing may lie beneath it
+    // that need not.
     #[inline(never)]
     pub(super) fn take_collected<C: Console>(&mut self, now: Instant, console: &mut C) {
         let Some(collected) = self.exchange.collected.filter(Collected::is_whole) else { return };
-        match self.take_lent_document(now, collected.len) {
+        let taken = self.take_lent_document(now, collected.len as usize);
+        self.took_collected(now, collected, taken, console);
+    }
+
+    #[inline(never)]
+    fn took_collected<C: Console>(
+        &mut self,
+        now: Instant,
+        collected: Collected,
+        taken: Result<Epoch, Refusal>,
+        console: &mut C,
+    ) {
+        match taken {
             Ok(epoch) => {
                 self.exchange_anew(now);
-                console.notice(News::DocumentCame { epoch, len: collected.len });
+                console.notice(News::DocumentCame { epoch, len: collected.len as usize });
                 say!(console, "a neighbour had the document of epoch {epoch}");
             }
             // The key is on its way there.

@@ -74,8 +74,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         Ok(head.epoch)
     }
 
-    /// The memory that was lent for a document, for whoever does not give it through the console.
+    /// The memory that was lent for a document, for whoever does not give it through the console. Until
+    /// it is taken, none is collected from neighbours.
     pub const fn document_memory(&mut self) -> &mut [u8] {
+        self.given = Some(0);
+        self.exchange.forget();
         self.document
     }
 
@@ -85,6 +88,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// # Errors
     /// As for [`take_document`](Self::take_document).
     pub fn take_lent_document(&mut self, now: Instant, len: usize) -> Result<Epoch, Refusal> {
+        self.given = None;
         let memory = core::mem::take(&mut self.document);
         let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
         self.document = memory;
