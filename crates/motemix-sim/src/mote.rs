@@ -331,6 +331,12 @@ impl<'d> Life<'d> {
         }
     }
 
+    /// The length of a document that came from a neighbour just now.
+    fn exchanged_document(&self) -> Option<usize> {
+        let authority = self.orders.exchange?;
+        self.desk.take_document(|epoch| authority.begin_of(epoch))
+    }
+
     /// Runs the node until it is to stop.
     async fn serve<P: Profile, F: MultiwriteNorFlash>(
         &mut self,
@@ -361,8 +367,7 @@ impl<'d> Life<'d> {
         if self.orders.exchange.is_some() {
             running.exchange_documents(now);
         }
-        let mut in_force = 0;
-        let mut packet = vec![0; P::GEOMETRY.packet_len()];
+        let (mut packet, mut in_force) = (vec![0; P::GEOMETRY.packet_len()], 0);
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
         let mut thermometer = Thermometer::new(self.orders.interval);
         if self.orders.verifier.is_some() {
@@ -412,9 +417,7 @@ impl<'d> Life<'d> {
             if self.desk.take_received() {
                 while let Ok(Some(_)) = running.take_message(&mut inbox) {}
             }
-            let begin_of =
-                |epoch| self.orders.exchange.map_or(Duration::ZERO, |authority| authority.begin_of(epoch));
-            if let Some(len) = self.desk.take_document(begin_of) {
+            if let Some(len) = self.exchanged_document() {
                 in_force = len;
                 self.compute(self.board.check(len)).await;
             }

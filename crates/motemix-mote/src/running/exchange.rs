@@ -126,7 +126,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     /// A random number below `limit`, nearly uniform: nothing rests on it but who is asked when.
     fn below(&mut self, limit: u64) -> u64 {
-        u64::from(self.mote.random.next_u32()) * limit >> 32
+        (u64::from(self.mote.random.next_u32()) * limit) >> 32
     }
 
     /// Whoever lacks a document asks the more often the nearer the end of the epoch is.
@@ -205,7 +205,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// Sends one datagram of the exchange if it is time, and the link takes one.
     #[inline(never)]
     pub(super) fn exchange<L: Link>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
-        if !self.exchange_due().is_some_and(|due| due <= now) || !link.can_send() {
+        if self.exchange_due().is_none_or(|due| due > now) || !link.can_send() {
             return;
         }
         let Some(datagram) = scratch.get_mut(..P::GEOMETRY.packet_len()) else { return };

@@ -68,10 +68,11 @@ pub fn build_of(handed_in: &[PathBuf], out: &Path) -> Result<Built, Failure> {
         if let NodeEntry::Client(user) = entry
             && !provides(&user.provider)
         {
-            let (file, provider) = (file.display(), &user.provider);
             return Err(Failure::broken(format!(
-                "{file}: the mail of {} is at {provider}, which is not among these files; add its publicProvider.bin",
-                user.name
+                "{}: the mail of {} is at {}, which is not among these files; add its publicProvider.bin",
+                file.display(),
+                user.name,
+                user.provider
             )));
         }
     }
