@@ -1,26 +1,28 @@
-//! Anything typed at a mote, standing and running: it does not panic, every line is answered, and
-//! `stop` and `start` still do what they say.
+//! Anything typed at a mote, standing and running, and anything that a neighbour says of documents: it
+//! does not panic, every line is answered, and `stop` and `start` still do what they say.
 #![no_main]
 
 use std::collections::VecDeque;
+use std::net::SocketAddrV6;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
 use motemix_directory::{
-    AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime,
-    document_len_limit,
+    AuthoritySecret, DocumentBuilder, DocumentTag, DocumentWord, Draft, Epoch, NewNode, Parameters,
+    ProfileName, Role, UnixTime, document_len_limit,
 };
 use motemix_fuzz::Toy;
 use motemix_fuzz::air::{Foreign, Heard, Station};
 use motemix_fuzz::flash::Flash;
 use motemix_fuzz::network::{NODES, Room};
+use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;
-use motemix_link::stack::{Stack, StackMemory};
+use motemix_link::stack::{Received, Stack, StackMemory};
 use motemix_mote::store::Layout;
-use motemix_mote::{Console, Mote, Next, OnAir, PlaceInNetwork, Route, Running};
+use motemix_mote::{Console, Link, Mote, Next, OnAir, PlaceInNetwork, Route, Running};
 use motemix_node::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -41,6 +43,105 @@ enum Call {
         millis: u32,
     },
     Hear(Foreign),
+    /// A neighbour, on the link: who asks and offers is known by then.
+    Neighbour(Word),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Word {
+    Offer {
+        epoch: u8,
+        len: u16,
+    },
+    Ask {
+        after: u8,
+        offset: u16,
+    },
+    Piece {
+        epoch: u8,
+        len: u16,
+        offset: u16,
+        bytes: Vec<u8>,
+    },
+    /// Of the document of epoch 8, so that it can become whole.
+    RightPiece {
+        at: u8,
+    },
+    Anything(Vec<u8>),
+}
+
+impl Word {
+    fn datagram(&self, next: &[u8]) -> [u8; 280] {
+        let tag = |epoch: u8, len| DocumentTag { epoch: Epoch(epoch.into()), len, checksum: 5 };
+        let mut datagram = [0; 280];
+        let (word, bytes) = match self {
+            Self::Offer { epoch, len } => (DocumentWord::Offer(tag(*epoch, (*len).into())), &[][..]),
+            Self::Ask { after, offset } => {
+                (DocumentWord::Ask { after: Epoch((*after).into()), offset: (*offset).into() }, &[][..])
+            }
+            Self::Piece { epoch, len, offset, bytes } => {
+                let of = tag(*epoch, (*len).into());
+                (DocumentWord::Piece { of, offset: (*offset).into() }, &bytes[..])
+            }
+            Self::RightPiece { at } => {
+                let offset = usize::from(*at) * 248 % next.len().next_multiple_of(248);
+                let of = tag(8, next.len() as u32);
+                (DocumentWord::Piece { of, offset: offset as u32 }, &next[offset..])
+            }
+            Self::Anything(bytes) => {
+                let len = bytes.len().min(280);
+                datagram[..len].copy_from_slice(&bytes[..len]);
+                return datagram;
+            }
+        };
+        let rest = word.write(&mut datagram);
+        let len = bytes.len().min(rest.len());
+        rest[..len].copy_from_slice(&bytes[..len]);
+        datagram
+    }
+}
+
+/// The link, and what a neighbour says besides.
+struct Neighbourly<'l, L> {
+    link: L,
+    says: &'l mut VecDeque<[u8; 280]>,
+}
+
+impl<L: Link> Link for Neighbourly<'_, L> {
+    fn poll(&mut self, now: Instant, is_neighbour: &dyn Fn(u64) -> bool) {
+        self.link.poll(now, is_neighbour);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.link.poll_timeout()
+    }
+
+    fn has_datagram(&self) -> bool {
+        !self.says.is_empty() || self.link.has_datagram()
+    }
+
+    fn receive(&mut self, out: &mut [u8]) -> Option<Received> {
+        let Some(said) = self.says.pop_front() else { return self.link.receive(out) };
+        out[..280].copy_from_slice(&said);
+        // All nodes of the document are at fe80::1.
+        Some(Received { from: 1, len: 280 })
+    }
+
+    fn can_send(&self) -> bool {
+        self.link.can_send()
+    }
+
+    fn send(&mut self, to: SocketAddrV6, datagram: &[u8]) -> bool {
+        self.link.send(to, datagram)
+    }
+
+    fn refuse(&mut self, reason: LinkDrop) {
+        self.link.refuse(reason);
+    }
+
+    fn counters(&self) -> &LinkCounters {
+        self.link.counters()
+    }
 }
 
 #[derive(Arbitrary, Debug)]
@@ -65,18 +166,18 @@ enum Line {
 }
 
 thread_local! {
-    /// A flash whose mote is enrolled, and its document.
-    static ENROLLED: (Flash, Vec<u8>) = enrol();
+    /// A flash whose mote is enrolled, its document, and the next epoch's.
+    static ENROLLED: (Flash, Vec<u8>, Vec<u8>) = enrol();
 }
 
 fuzz_target!(|input: (bool, Vec<Call>)| {
     let (enrolled, calls) = input;
-    let (flash, document) = ENROLLED.with(Clone::clone);
+    let (flash, document, next) = ENROLLED.with(Clone::clone);
     let flash = if enrolled { flash } else { Flash::new(14) };
     let mut mote = Mote::<Packets, _, _>::new(flash, layout(), ChaCha8Rng::seed_from_u64(1))
         .expect("the flash is sound");
     let mut calls =
-        Script { calls: calls.into(), document, now: Instant::from_micros(0), ..Script::default() };
+        Script { calls: calls.into(), document, next, now: Instant::from_micros(0), ..Script::default() };
     calls.line(&format!("time {}", NOON + 1));
     calls.line("start");
     let mut scratch = [0; SCRATCH];
@@ -98,6 +199,8 @@ fuzz_target!(|input: (bool, Vec<Call>)| {
 struct Script {
     calls: VecDeque<Call>,
     document: Vec<u8>,
+    next: Vec<u8>,
+    says: VecDeque<[u8; 280]>,
     now: Instant,
     heard: Heard,
     terminal: Terminal,
@@ -153,6 +256,7 @@ impl Script {
                 self.terminal.unanswered = asks;
             }
             Call::Wait { millis } => self.now = self.now + Duration::from_millis(millis.into()),
+            Call::Neighbour(word) => self.says.push_back(word.datagram(&self.next)),
             Call::Hear(foreign) => {
                 self.tag = self.tag.wrapping_add(1);
                 self.heard.borrow_mut().extend(foreign.frames(0, self.tag));
@@ -187,16 +291,20 @@ impl Script {
         let mut stack = Stack::new(mote.address(), 1, &LinkSettings::new(), memory.lend());
         let mut room = Room::new();
         let mut routes = [Route::NONE; NODES];
+        let mut document = [0; SCRATCH];
         let mut running = Running::new(mote, place, room.lend(), &mut routes);
         if running.start(self.now, place).is_err() {
             self.answered();
             return true;
         }
+        running.lend_document(&mut document);
+        running.exchange_documents(self.now);
         self.terminal.write("ok\n");
         let mut packet = [0; 280];
         let mut polls_at_once = 0;
         loop {
-            let mut link = OnAir::<_> { stack: &mut stack, radio, meeting: None };
+            let link = OnAir::<_> { stack: &mut stack, radio, meeting: None };
+            let mut link = Neighbourly { link, says: &mut self.says };
             match running.poll(self.now, &mut self.terminal, &mut link, &mut packet) {
                 Next::TookIn | Next::Again => {
                     polls_at_once += 1;
@@ -204,7 +312,9 @@ impl Script {
                 }
                 Next::Stop => return true,
                 Next::Wait(due) => {
-                    let news = !self.terminal.typed.is_empty() || !self.heard.borrow().is_empty();
+                    let news = !self.terminal.typed.is_empty()
+                        || !self.heard.borrow().is_empty()
+                        || !self.says.is_empty();
                     polls_at_once += 1;
                     assert!(polls_at_once < 10_000, "the mote does not sleep");
                     if !news && due.is_none_or(|due| due > self.now) {
@@ -270,7 +380,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn enrol() -> (Flash, Vec<u8>) {
+fn enrol() -> (Flash, Vec<u8>, Vec<u8>) {
     let mut flash = Flash::new(14);
     let mut terminal = Terminal::default();
     let mut scratch = [0; SCRATCH];
@@ -283,13 +393,16 @@ fn enrol() -> (Flash, Vec<u8>) {
         assert!(mote.attend(Instant::from_micros(0), &mut terminal, &mut scratch).is_none());
         terminal.printed.clone()
     };
-    let said = say("key 7");
-    let key: Vec<_> = said.split_whitespace().last().expect("a key").as_bytes().chunks(2).collect();
-    let key: Vec<u8> = key
-        .into_iter()
-        .map(|pair| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16).expect("hex"))
-        .collect();
-    let document = sign(PublicKey(key.try_into().expect("32 bytes")));
+    let mut signed = |epoch: u32| {
+        let said = say(&format!("key {epoch}"));
+        let key: Vec<_> = said.split_whitespace().last().expect("a key").as_bytes().chunks(2).collect();
+        let key: Vec<u8> = key
+            .into_iter()
+            .map(|pair| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16).expect("hex"))
+            .collect();
+        sign(epoch, PublicKey(key.try_into().expect("32 bytes")))
+    };
+    let (document, next) = (signed(7), signed(8));
     say(&format!("time {}", NOON + 1));
     say(&format!("trust 1 {}", hex(&authority().public_key().to_bytes())));
     say("document begin");
@@ -298,19 +411,19 @@ fn enrol() -> (Flash, Vec<u8>) {
     }
     assert_eq!(say("document end"), "ok epoch 7, 4 nodes\n");
     drop(mote);
-    (flash, document)
+    (flash, document, next)
 }
 
-fn sign(key: PublicKey) -> Vec<u8> {
+fn sign(epoch: u32, key: PublicKey) -> Vec<u8> {
     let mut parameters = Parameters::new(2, 2);
     parameters.mean_delay = Duration::from_millis(100);
     parameters.hop_allowance = Duration::from_millis(500);
     parameters.transmissions = 3;
     let draft = Draft {
         network_name: "fuzz",
-        epoch: Epoch(7),
-        valid_after: UnixTime(NOON),
-        valid_until: UnixTime(NOON + 3600),
+        epoch: Epoch(epoch),
+        valid_after: UnixTime(NOON + 3600 * u64::from(epoch - 7)),
+        valid_until: UnixTime(NOON + 3600 * u64::from(epoch - 6)),
         profile: ProfileName::Mote,
         parameters,
     };

@@ -40,7 +40,7 @@ pub enum DocumentWord {
     },
     /// A piece, in the rest of the datagram: to the document's end or to the datagram's.
     Piece {
-        /// Of which document.
+        /// Which document it is of.
         of: DocumentTag,
         /// Where it begins.
         offset: u32,
@@ -48,7 +48,8 @@ pub enum DocumentWord {
 }
 
 impl DocumentWord {
-    /// Reads a datagram, and what is in it of a document; `None` if it is a packet, or anything else.
+    /// Reads a datagram, and what is in it of a document; `None` if it is a packet, or anything
+    /// else.
     // Not inlined, because small boards have little flash.
     #[inline(never)]
     pub fn parse(datagram: &[u8]) -> Option<(Self, &[u8])> {

@@ -164,11 +164,12 @@ fn operators_on_their_own_machines_make_a_network_and_change_it() {
     let directory = machines.build();
     for name in &all {
         let said = machines.install(name, &directory).succeeds();
-        assert_eq!(said.matches("\n new ").count(), 7, "{said}");
+        assert_eq!(said.matches("  new\n").count(), 7, "{said}");
+        assert!(said.contains("3 mixes in 3 layers, 2 providers, 2 users"), "{said}");
         machines.run(name);
     }
     machines.delivers("from machine to machine");
-    assert!(machines.install("Mix1", &directory).succeeds().contains("the same as before"));
+    assert!(machines.install("Mix1", &directory).succeeds().contains(", as before"));
 
     // Somebody says that the first mix is theirs: it does not take that, and goes on.
     let before = fs::read(machines.path("handed-in/Mix1.bin")).unwrap();
@@ -185,7 +186,7 @@ fn operators_on_their_own_machines_make_a_network_and_change_it() {
     machines.run("Mix4");
     for name in &all {
         let said = machines.install(name, &directory).succeeds();
-        assert!(said.matches("\n new ").count() == 1 && said.contains(" Mix4 "), "{name}: {said}");
+        assert!(said.matches("  new\n").count() == 1 && said.contains(" Mix4 "), "{name}: {said}");
     }
     wait_until("packets pass it", || machines.counter("Mix4", "forwarded") > 0);
     all.push("Mix4");
@@ -214,7 +215,10 @@ fn a_node_that_others_could_not_reach_is_not_made() {
     let long = "m".repeat(102);
     init(&["--name", "", "--host", "::1", "--port", "9"]).fails(2, &["--name: is empty"]);
     init(&["--name", &long, "--host", "::1", "--port", "9"]).fails(2, &["--name", "101"]);
-    init(&["--name", "Mix1", "--host", "a\u{7}b", "--port", "9"]).fails(2, &["--host", "control characters"]);
+    for host in ["a b", "[::1]", "127.0.0.1:9", "0.0.0.0", "::", "ff02::1"] {
+        init(&["--name", "Mix1", "--host", host, "--port", "9"])
+            .fails(2, &["--host", host, "without brackets"]);
+    }
     init(&["--name", "Mix1", "--host", "::1", "--port", "9", "--push"]).fails(2, &["--push", "fork-2018"]);
     assert!(init(&["--name", "Mix1", "--host", "::1", "--port", "0"]).stderr().contains("--port"));
     assert!(!dir.exists());
@@ -228,20 +232,32 @@ fn a_directory_is_built_of_sound_files_alone() {
     let folder = tempfile::tempdir().unwrap();
     let dir = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (client, mix) = (dir("client"), dir("mix"));
-    let place = ["--host", "::1", "--port", "9"];
-    let words = ["loopix", "init", "client", &client, "--name", "Client1", "--provider", "Provider1"];
-    motemix(words.into_iter().chain(place)).succeeds();
-    let words = ["loopix", "init", "mix", &mix, "--name", "Mix1", "--layer", "0"];
-    motemix(words.into_iter().chain(place)).succeeds();
+    let init = |words: &[&str], port: &str| {
+        let place = ["--host", "::1", "--port", port];
+        motemix(["loopix", "init"].iter().chain(words).chain(&place)).succeeds();
+    };
+    let (far, provider, near) = (dir("far"), dir("provider"), dir("near"));
+    init(&["client", &client, "--name", "Client1", "--provider", "Provider1"], "9");
+    init(&["mix", &mix, "--name", "Mix1", "--layer", "0"], "10");
+    init(&["mix", &far, "--name", "Mix3", "--layer", "2"], "11");
+    init(&["provider", &provider, "--name", "Provider2"], "12");
+    init(&["mix", &near, "--name", "Mix2", "--layer", "1"], "10");
     let (client, mix) = (format!("{client}/publicClient.bin"), format!("{mix}/publicMixnode.bin"));
+    let (far, near) = (format!("{far}/publicMixnode.bin"), format!("{near}/publicMixnode.bin"));
+    let provider = format!("{provider}/publicProvider.bin");
     let out = dir("example.db");
     let build = |files: &[&str]| {
         motemix(["loopix", "directory", "build", "--out", &out].iter().chain(files).copied())
     };
-    build(&[&client, &mix]).fails(2, &["publicClient.bin", "Client1 is at Provider1", "publicProvider.bin"]);
-    build(&[&mix, &mix]).fails(1, &["Mix1", "two nodes"]);
+    build(&[&client, &mix, &provider])
+        .fails(2, &["publicClient.bin", "Client1 is at Provider1", "publicProvider.bin"]);
+    build(&[&mix, &mix]).fails(2, &["both are of the mix Mix1", "leave out the older one"]);
+    build(&[&mix, &near]).fails(2, &[&near, "both nodes are at ::1, port 10"]);
+    build(&[&mix, &far, &provider]).fails(2, &["no mix of layer 1", "Mix3 is of layer 2"]);
+    build(&[&provider]).fails(2, &["no mix is among these files"]);
+    build(&[&mix]).fails(2, &["no provider is among these files"]);
     let secret = mix.replace("publicMixnode.bin", "secretMixnode.prv");
-    build(&[&mix, &secret]).fails(2, &["secretMixnode.prv"]);
+    build(&[&mix, &secret]).fails(2, &["secretMixnode.prv: is a secret key", "motemix loopix renew"]);
     assert!(build(&[]).stderr().contains("FILE"));
     assert!(!Path::new(&out).exists());
 }

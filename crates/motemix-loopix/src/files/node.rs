@@ -83,6 +83,14 @@ pub fn install_directory(dir: &Path, from: &Path) -> Result<Installed, FileError
     let config_file = dir.join(names::CONFIG);
     let config = Config::load(&config_file)?;
     let directory = Directory::load(from)?;
+    if directory.mixes().next().is_none() {
+        return Err(wrong(
+            from,
+            "",
+            "has no mixes: nothing would be hidden",
+            "ask whoever built it for another",
+        ));
+    }
     must_list(from, &directory, &own)?;
     must_fit(&config_file, &config, &directory, &own)?;
     let file = dir.join(config.database(own.role()));
@@ -152,7 +160,8 @@ fn warn_if_exposed(secret_file: &Path) {
 /// Others only find what the directory says; a node that it says something else about would wait in
 /// vain.
 fn must_list(database: &Path, directory: &Directory, own: &NodeEntry) -> Result<(), FileError> {
-    const REMEDY: &str = "build the directory again from the nodes' public*.bin";
+    const REMEDY: &str = "it is of another network, or of another time; build the directory again with this node's \
+                          public*.bin, or hand that in to whoever builds it";
     let name = own.name();
     let (is_listed, is_there) = match own {
         NodeEntry::Mix(mix) => (directory.mix(name) == Some(mix), directory.mix(name).is_some()),

@@ -6,10 +6,11 @@
 //! has it:    offers it to any ───┘           └─ whole: checked as any other, and kept
 //! ```
 //!
-//! A node asks or offers at random times, in intervals that double from [`SHORTEST`] to [`LONGEST`],
-//! as in trickle (RFC 6206); when the epoch nears its end, whoever asks does so more often. Nothing is broadcast: a protected link has keys for two, and a mote hears
-//! its neighbours alone. What is asked for is sent at most once in [`ANSWERS_APART`], whoever asks.
-//! Datagrams are as long as packets, and marked where a packet cannot be.
+//! A node asks or offers at random times, in intervals that double from [`SHORTEST`] to
+//! [`LONGEST`], as in trickle (RFC 6206); when the epoch nears its end, whoever asks does so more
+//! often. Nothing is broadcast: a protected link has keys for two, and a mote hears its neighbours
+//! alone. What is asked for is sent at most once in [`ANSWERS_APART`], whoever asks. Datagrams are as
+//! long as packets, and marked where a packet cannot be.
 
 use core::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::network::{Refusal, Route};
 /// Seconds, from the beginning of an epoch on, or since there is something new.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 1024;
-/// Between two answers: they take a hundredth of the channel at most.
+/// Between two answers: they take three hundredths of the channel at most.
 const ANSWERS_APART: Duration = Duration::from_millis(500);
 /// After this time a piece that was asked for is asked for again.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -184,7 +185,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.exchange.collected = Some(Collected { of, len: 0, from, due: now, tries: 0 });
     }
 
-    /// Of one neighbour at a time: another could spoil what is there.
+    /// One neighbour at a time is listened to: another could spoil what is there.
     fn collect(&mut self, now: Instant, from: u16, of: DocumentTag, offset: u32, bytes: &[u8]) {
         let collected = self.exchange.collected;
         let is_other = collected.is_some_and(|collected| collected.from != from || collected.is_whole());

@@ -3,6 +3,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Stories of this process that have namespaces.
+static STORIES: AtomicU8 = AtomicU8::new(0);
 
 /// The namespaces of a story.
 pub struct Namespaces {
@@ -13,7 +17,9 @@ pub struct Namespaces {
 
 impl Namespaces {
     pub fn new() -> Self {
-        let prefix = format!("mx{}", std::process::id());
+        // Interfaces have short names.
+        let letter = char::from(b'a' + STORIES.fetch_add(1, Ordering::Relaxed) % 26);
+        let prefix = format!("mx{}{letter}", std::process::id());
         let hub = format!("{prefix}h");
         ip(&["netns", "add", &hub]);
         let namespaces = Self { prefix, names: Vec::new() };

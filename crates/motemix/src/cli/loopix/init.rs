@@ -12,6 +12,9 @@ pub enum LoopixInit {
 }
 
 /// Makes the keys and the configuration of a mix.
+///
+/// All nodes of a network need the same profile and times. Hand publicMixnode.bin in to whoever
+/// builds the directory.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -20,13 +23,16 @@ Example:
 pub struct LoopixInitMix {
     #[command(flatten)]
     pub node: LoopixInitNode,
-    /// Its layer. Packets pass the layers of a network in the order of their numbers, and one mix
-    /// of each.
+    /// Its layer, from 0 on. Packets pass the layers of a network in the order of their numbers,
+    /// and one mix of each.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8))]
     pub layer: u8,
 }
 
 /// Makes the keys and the configuration of a provider.
+///
+/// All nodes of a network need the same profile and times. Hand publicProvider.bin in to whoever
+/// builds the directory.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -38,6 +44,9 @@ pub struct LoopixInitProvider {
 }
 
 /// Makes the keys and the configuration of a client.
+///
+/// All nodes of a network need the same profile and times. Hand publicClient.bin in to whoever
+/// builds the directory.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

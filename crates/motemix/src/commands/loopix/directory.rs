@@ -3,7 +3,7 @@
 use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
 use crate::failure::Failure;
 use crate::network::{NetworkDir, loopix};
-use crate::report::{self, Table};
+use crate::report::{self, Table, counted};
 use motemix_crypto::p224::Point;
 use motemix_loopix::files::{Directory, NodeEntry, Role, install_directory, names};
 use serde_json::{Value, json};
@@ -16,9 +16,9 @@ pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
         None => loopix::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
     };
     let directory = built.directory;
-    let (layers, mixes) = (directory.layers().len(), directory.mixes().count());
-    let (providers, users) = (directory.providers().len(), directory.users().len());
     if args.json {
+        let (layers, mixes) = (directory.layers().len(), directory.mixes().count());
+        let (providers, users) = (directory.providers().len(), directory.users().len());
         return Ok(report::print_json(&json!({
             "files": built.files, "layers": layers, "mixes": mixes, "providers": providers, "users": users
         }))?);
@@ -28,8 +28,7 @@ pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
         [file, others @ ..] => format!("{} and {} folders of nodes", file.display(), others.len()),
         [] => String::new(),
     };
-    let text =
-        format!("{mixes} mixes in {layers} layers, {providers} providers, {users} users: {where_to}\n");
+    let text = format!("{}: {where_to}\n", counts(&directory));
     Ok(report::print(text.as_bytes())?)
 }
 
@@ -45,50 +44,74 @@ pub fn install(args: &LoopixDirectoryInstall) -> Result<(), Failure> {
     let now = by_name(&installed.directory);
     let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
     let changes = names.into_iter().filter_map(|who| {
-        let change = change(before.get(who), now.get(who))?;
-        let entry = now.get(who).or(before.get(who))?;
-        Some((change, entry))
+        let changed = changed(before.get(who), now.get(who))?;
+        Some((changed, now.get(who).or(before.get(who))?))
     });
+    let (file, counts) = (installed.file.display(), counts(&installed.directory));
     if args.json {
         let changes: Vec<_> = changes
-            .map(|(change, entry)| {
+            .map(|(changed, entry)| {
                 let key = hex::encode(entry.public_key().compress());
-                json!({ "change": change, "role": entry.role().name(), "name": entry.name(), "public_key": key })
+                json!({ "change": changed, "role": entry.role().name(), "name": entry.name(), "public_key": key })
             })
             .collect();
         return Ok(report::print_json(&json!({ "file": installed.file, "changes": changes }))?);
     }
-    let mut table = Table::new(["change", "role", "name", "address", "key"]);
+    let mut table = Table::new(["role", "name", "address", "key", "change"]);
     let mut any = false;
-    for (change, entry) in changes {
+    for (changed, entry) in changes {
         any = true;
         let (role, key) = (entry.role().name(), hex::encode(entry.public_key().compress()));
-        table
-            .row([change, role, entry.name(), &address(entry.host(), entry.port()), &key].map(str::to_owned));
+        let at = address(entry.host(), entry.port());
+        table.row([role, entry.name(), &at, &key, &changed].map(str::to_owned));
     }
-    let file = installed.file.display();
     if any {
-        report::print(
-            format!("{file} is the directory now; compare keys with those whose they are\n").as_bytes(),
-        )?;
+        report::print(format!("{file}: {counts}. Compare keys with those whose they are\n").as_bytes())?;
         Ok(table.print()?)
     } else {
-        Ok(report::print(format!("{file} says the same as before\n").as_bytes())?)
+        Ok(report::print(format!("{file}: {counts}, as before\n").as_bytes())?)
     }
+}
+
+fn counts(directory: &Directory) -> String {
+    let of = |count: usize, one, many| counted(count as u64, one, many);
+    format!(
+        "{} in {}, {}, {}",
+        of(directory.mixes().count(), "mix", "mixes"),
+        of(directory.layers().len(), "layer", "layers"),
+        of(directory.providers().len(), "provider", "providers"),
+        of(directory.users().len(), "user", "users")
+    )
 }
 
 fn by_name(directory: &Directory) -> BTreeMap<(Role, String), NodeEntry> {
     directory.entries().map(|entry| ((entry.role(), entry.name().to_owned()), entry)).collect()
 }
 
-fn change(before: Option<&NodeEntry>, now: Option<&NodeEntry>) -> Option<&'static str> {
-    match (before, now) {
-        (None, Some(_)) => Some("new"),
-        (Some(_), None) => Some("gone"),
-        (Some(before), Some(now)) if before.public_key() != now.public_key() => Some("another key"),
-        (Some(before), Some(now)) if before != now => Some("moved"),
-        _ => None,
+/// In words; `None` if nothing is.
+fn changed(before: Option<&NodeEntry>, now: Option<&NodeEntry>) -> Option<String> {
+    let (before, now) = match (before, now) {
+        (None, _) => return Some("new".to_owned()),
+        (_, None) => return Some("gone".to_owned()),
+        (Some(before), Some(now)) => (before, now),
+    };
+    let mut words = Vec::new();
+    if before.public_key() != now.public_key() {
+        words.push("another key".to_owned());
     }
+    if (before.host(), before.port()) != (now.host(), now.port()) {
+        words.push(format!("was at {}", address(before.host(), before.port())));
+    }
+    match (before, now) {
+        (NodeEntry::Mix(before), NodeEntry::Mix(now)) if before.layer != now.layer => {
+            words.push(format!("layer {} instead of {}", now.layer, before.layer));
+        }
+        (NodeEntry::Client(before), NodeEntry::Client(now)) if before.provider != now.provider => {
+            words.push(format!("mail at {} instead of {}", now.provider, before.provider));
+        }
+        _ => {}
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn table(directory: &Directory) -> Table {

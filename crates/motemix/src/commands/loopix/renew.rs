@@ -4,6 +4,7 @@ use super::node::failure;
 use crate::cli::LoopixRenew;
 use crate::failure::Failure;
 use crate::report;
+use motemix_loopix::files::keys;
 use motemix_loopix::runtime;
 use serde_json::json;
 
@@ -14,9 +15,11 @@ pub fn renew(args: &LoopixRenew) -> Result<(), Failure> {
         return Ok(report::print_json(&json!({ "name": own.name(), "public_key": key }))?);
     }
     let text = format!(
-        "{} has the key {key}; build the directory again (`motemix loopix directory build`), bring it to all nodes, \
-         and start this one\n",
-        own.name()
+        "{} has the key {key}\n\
+         next: hand {} in to whoever builds the directory (`motemix loopix directory build`), install the directory at \
+         all nodes, here too, and start this one\n",
+        own.name(),
+        keys::public_file(&args.folder.path, own.role()).display(),
     );
     Ok(report::print(text.as_bytes())?)
 }

@@ -3,7 +3,7 @@
 use super::super::folder::no_nodes;
 use super::super::{NetworkDir, NodeDir};
 use crate::failure::Failure;
-use motemix_loopix::files::{Config, Directory, NodeEntry, Role, keys, names, role_of};
+use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -56,27 +56,4 @@ pub fn build(network: &NetworkDir, out: Option<&Path>) -> Result<Built, Failure>
         directory.save(file).map_err(Failure::failed)?;
     }
     Ok(Built { directory, files })
-}
-
-/// Builds a directory of the nodes whose public key files these are, and puts it in `out`.
-pub fn build_of(handed_in: &[PathBuf], out: &Path) -> Result<Built, Failure> {
-    let entries = handed_in.iter().map(|file| keys::load_public(file).map(|entry| (file, entry)));
-    let nodes = entries.collect::<Result<Vec<_>, _>>().map_err(Failure::broken)?;
-    let provides =
-        |name: &str| nodes.iter().any(|(_, entry)| entry.role() == Role::Provider && entry.name() == name);
-    for (file, entry) in &nodes {
-        if let NodeEntry::Client(user) = entry
-            && !provides(&user.provider)
-        {
-            return Err(Failure::broken(format!(
-                "{}: the mail of {} is at {}, which is not among these files; add its publicProvider.bin",
-                file.display(),
-                user.name,
-                user.provider
-            )));
-        }
-    }
-    let directory = Directory::of_nodes(nodes.into_iter().map(|(_, entry)| entry));
-    directory.save(out).map_err(Failure::failed)?;
-    Ok(Built { directory, files: vec![out.to_owned()] })
 }

@@ -11,7 +11,7 @@ use motemix_loopix::files::{
 };
 use motemix_loopix::runtime::control_socket;
 use rand_core::CryptoRng;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 /// How many nodes of which kind.
@@ -85,6 +85,7 @@ pub fn init_node(
     check_sockets(dir, [control_socket(Path::new(""))].into_iter())?;
     let secret = keys::generate(rng);
     let entry = entry(Point::mul_generator(&secret));
+    check_host(entry.host())?;
     // What others would refuse was typed here.
     keys::decode_public(&keys::encode_public(&entry))
         .map_err(|(field, (problem, remedy))| Failure::broken(format!("--{field}: {problem}; {remedy}")))?;
@@ -93,6 +94,21 @@ pub fn init_node(
         write_node(unfinished, &secret, &entry, &preset.config, settings).map_err(Failure::failed)
     })?;
     Ok(entry)
+}
+
+/// A directory has hosts as the system looks them up, and ports beside them.
+fn check_host(host: &str) -> Result<(), Failure> {
+    let problem = match host.parse::<IpAddr>() {
+        Ok(ip) if ip.is_unspecified() || ip.is_multicast() => "nobody can send there",
+        Ok(_) => return Ok(()),
+        Err(_) if host.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter)) => {
+            return Ok(());
+        }
+        Err(_) => "is no host",
+    };
+    Err(Failure::broken(format!(
+        "--host {host}: {problem}; write an IP address without brackets and port, or a name that others can look up"
+    )))
 }
 
 /// All but the directory.

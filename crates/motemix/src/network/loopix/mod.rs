@@ -13,11 +13,13 @@
 //! ```
 
 mod directory;
+mod handed_in;
 mod init;
 mod launch;
 mod preset;
 
-pub use directory::{build, build_of, entry_of, folders, nodes_of};
+pub use directory::{build, entry_of, folders, nodes_of};
+pub use handed_in::build_of;
 pub use init::{Blueprint, Size, init, init_node};
 pub use launch::{launch, wait_until_ready};
 pub use preset::Preset;
