@@ -67,8 +67,7 @@ pub struct Outcome {
     pub handshakes: Handshakes,
     /// Lost frames, datagrams, packets and messages of handshakes by reason.
     pub drops: BTreeMap<String, u64>,
-    /// Network documents that motes had over the air from neighbours, and how many seconds before its
-    /// epoch the last of them came.
+    /// Network documents that motes had over the air from neighbours.
     pub documents: Option<Documents>,
     /// Epochs in which every mote ran; `None` for the thesis' protocols.
     pub epochs: Option<u32>,

@@ -9,8 +9,8 @@
 //! A node asks or offers at random times, in intervals that double from [`SHORTEST`] to
 //! [`LONGEST`], as in trickle (RFC 6206); when the epoch nears its end, whoever asks does so more
 //! often. Nothing is broadcast: a protected link has keys for two, and a mote hears its neighbours
-//! alone. What is asked for is sent at most once in [`ANSWERS_APART`], whoever asks. Datagrams are as
-//! long as packets, and marked where a packet cannot be.
+//! alone. What is asked for is sent at most once in [`ANSWERS_APART`], whoever asks. Datagrams are
+//! as long as packets, and marked where a packet cannot be.
 
 use core::time::Duration;
 
@@ -283,8 +283,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// Checks a document that is whole, and keeps it.
-    // What is said of it is said elsewhere: a check needs much stack, and nothing may lie beneath it
-    // that need not.
+    // What is said of it is said elsewhere: a check needs much stack, and nothing may lie beneath
+    // it that need not.
     #[inline(never)]
     pub(super) fn take_collected<C: Console>(&mut self, now: Instant, console: &mut C) {
         let Some(collected) = self.exchange.collected.filter(Collected::is_whole) else { return };

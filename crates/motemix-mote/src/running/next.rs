@@ -74,8 +74,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         Ok(head.epoch)
     }
 
-    /// The memory that was lent for a document, for whoever does not give it through the console. Until
-    /// it is taken, none is collected from neighbours.
+    /// The memory that was lent for a document, for whoever does not give it through the console.
+    /// Until it is taken, none is collected from neighbours.
     pub const fn document_memory(&mut self) -> &mut [u8] {
         self.given = Some(0);
         self.exchange.forget();
@@ -158,8 +158,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         restored.map_err(|_| Refusal::ReplayFilter)
     }
 
-    /// Turns to the next epoch when it is time, and ends this one when its document has run out; takes a
-    /// document that neighbours had.
+    /// Turns to the next epoch when it is time, and ends this one when its document has run out;
+    /// takes a document that neighbours had.
     /// [`poll`](Self::poll) does so; where stacks are small it is called before, with nothing of a
     /// round on the stack. `true` if either was due, and the mote's keys were at work.
     pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) -> bool {

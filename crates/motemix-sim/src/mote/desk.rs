@@ -116,8 +116,8 @@ impl Desk {
         self.sleep(Some(until)).await;
     }
 
-    /// The length of a document that came from a neighbour just now. `begin_of` tells when its epoch
-    /// begins.
+    /// The length of a document that came from a neighbour just now. `begin_of` tells when its
+    /// epoch begins.
     pub fn take_document(&self, begin_of: impl FnOnce(Epoch) -> Duration) -> Option<usize> {
         let (epoch, len) = self.document.take()?;
         let ahead = begin_of(epoch).saturating_sub(self.now() - Instant::default());
