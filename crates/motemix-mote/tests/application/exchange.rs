@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use crate::board::Chip;
+use motemix_directory::{DocumentTag, DocumentWord, Epoch};
+use motemix_link::serial::MAX_FRAME;
+use motemix_link::stack::link_local;
+
+use crate::board::{Chip, PACKET};
+use crate::hostile::checksum;
 use crate::world::{LIFETIME, Terms, World};
 
 const BOARDS: usize = 6;
@@ -122,4 +127,186 @@ fn a_document_that_is_not_for_this_network_is_refused_and_not_collected_again_at
     assert!(world.give(1, &right).starts_with("ok epoch 8 begins"));
     world.seconds(next.valid_after - world.unix_time() - 1);
     assert_eq!(have_it(&mut world, 2..BOARDS), BOARDS - 2);
+}
+
+/// A node of the network that lies: it stands in the document, and speaks for itself alone.
+struct Liar {
+    board: usize,
+    tag: u16,
+}
+
+impl Liar {
+    /// The board itself neither asks nor answers.
+    fn is(world: &mut World, board: usize) -> Self {
+        assert_eq!(world.say(board, "document begin"), "ok\n");
+        Self { board, tag: 0 }
+    }
+
+    /// Frames of one datagram, with zeros in the piece.
+    fn says(&mut self, world: &World, to: usize, word: DocumentWord, len: usize) {
+        let mut datagram = vec![0; len];
+        word.write(&mut datagram);
+        let mut air = world.air.borrow_mut();
+        let (from, at) = (air.address(self.board), air.address(to));
+        let mut body = vec![0xf0, 0xb0, 0xf0, 0xb0, 0, 0, 0, 0];
+        body.extend(datagram);
+        let size = body.len() as u16;
+        body[4..6].copy_from_slice(&size.to_be_bytes());
+        let sum = checksum(link_local(from), link_local(at), 17, &body);
+        body[6..8].copy_from_slice(&sum.to_be_bytes());
+        self.tag = self.tag.wrapping_add(1);
+        let [high, low] = self.tag.to_be_bytes();
+        let mut header = vec![0x61, 0xdc, low, 0x23, 0x00];
+        header.extend(at.0);
+        header.extend(from.0);
+        // RFC 6282, with the ports in full.
+        let head = [&[0x7f, 0x33, 0xf0], &body[..4], &body[6..8]].concat();
+        let rest = &body[8..];
+        let whole = [&header[..], &head, rest].concat();
+        if whole.len() <= MAX_FRAME {
+            return air.inject(to, whole);
+        }
+        let [size_high, size_low] = (48 + rest.len() as u16).to_be_bytes();
+        let (first, rest) = rest.split_at(80);
+        let fragment = [0xc0 | size_high, size_low, high, low];
+        air.inject(to, [&header[..], &fragment, &head, first].concat());
+        for (index, piece) in rest.chunks(96).enumerate() {
+            let fragment = [0xe0 | size_high, size_low, high, low, ((128 + index * 96) / 8) as u8];
+            air.inject(to, [&header[..], &fragment, piece].concat());
+        }
+    }
+}
+
+const LIAR: usize = BOARDS - 1;
+
+fn tag(checksum: u32, len: u32) -> DocumentTag {
+    DocumentTag { epoch: Epoch(8), len, checksum }
+}
+
+/// What a liar says to the second board at each of these times, until the epoch is nearly over, and
+/// whether that board has the document in spite of it.
+fn has_it_in_spite_of(
+    seed: u64,
+    every: Duration,
+    victim: usize,
+    mut lie: impl FnMut(&mut Liar, &World, u32),
+) -> World {
+    let terms = terms(false);
+    let mut world = running(&terms, seed);
+    let next = after(&terms);
+    let mut liar = Liar::is(&mut world, LIAR);
+    give_to_the_first(&mut world, &next);
+    let mut time = 0;
+    while world.unix_time() + 600 < next.valid_after {
+        lie(&mut liar, &world, time);
+        time += 1;
+        world.run(every);
+    }
+    let had = have_it(&mut world, victim..victim + 1);
+    assert_eq!(had, 1, "it has no document");
+    world
+}
+
+#[test]
+fn a_liar_who_offers_without_end_keeps_no_document_away() {
+    has_it_in_spite_of(130, Duration::from_secs(1), 1, |liar, world, time| {
+        liar.says(world, 1, DocumentWord::Offer(tag(time, 900)), PACKET);
+    });
+}
+
+#[test]
+fn a_liar_whose_pieces_are_of_ever_other_documents_keeps_no_document_away() {
+    has_it_in_spite_of(131, Duration::from_secs(3), 1, |liar, world, time| {
+        liar.says(world, 1, DocumentWord::Piece { of: tag(time, 900), offset: 0 }, PACKET);
+    });
+}
+
+#[test]
+fn a_liar_whose_pieces_are_of_one_byte_keeps_no_document_away() {
+    has_it_in_spite_of(132, Duration::from_secs(3), 1, |liar, world, time| {
+        // Lost, or not: the second board asks for the one or for the other.
+        liar.says(world, 1, DocumentWord::Piece { of: tag(1, 1000), offset: time }, 33);
+    });
+}
+
+#[test]
+fn a_liar_who_asks_without_end_keeps_no_answer_from_others() {
+    has_it_in_spite_of(133, Duration::from_millis(100), 1, |liar, world, _| {
+        liar.says(world, 0, DocumentWord::Ask { after: Epoch(u32::MAX), offset: 0 }, 32);
+    });
+}
+
+#[test]
+fn a_liar_makes_nobody_ask_more_often_than_anybody_answers() {
+    let mut world = running(&terms(false), 134);
+    let mut liar = Liar::is(&mut world, LIAR);
+    world.seconds(20);
+    world.air.borrow_mut().sent.clear();
+    for time in 0..600 {
+        liar.says(&world, 1, DocumentWord::Piece { of: tag(time, 900), offset: 0 }, PACKET);
+        world.run(Duration::from_millis(100));
+    }
+    let sent = world.air.borrow().sent.iter().filter(|sent| sent.from == 1).count();
+    assert!(sent <= (120 + 20) * FRAMES, "{sent}");
+}
+
+#[test]
+fn one_who_typed_the_beginning_of_a_document_and_left_keeps_none_away() {
+    let terms = terms(false);
+    let mut world = running(&terms, 135);
+    let next = after(&terms);
+    assert_eq!(world.say(1, "document begin"), "ok\n");
+    give_to_the_first(&mut world, &next);
+    world.seconds(2400);
+    assert_eq!(have_it(&mut world, 1..2), 1);
+}
+
+#[test]
+fn a_document_of_an_epoch_after_the_next_does_not_keep_the_next_one_away() {
+    let terms = terms(false);
+    let mut world = running(&terms, 136);
+    let next = after(&terms);
+    let later = after(&next);
+    let nodes = world.list(later.epoch);
+    assert!(world.give(LIAR, &later.sign(&nodes)).starts_with("ok epoch 9"));
+    world.seconds(300);
+    give_to_the_first(&mut world, &next);
+    world.seconds(next.valid_after - world.unix_time() - 10);
+    assert_eq!(have_it(&mut world, 1..LIAR), LIAR - 1);
+}
+
+#[test]
+fn what_is_given_at_a_console_late_spreads_as_quickly() {
+    let terms = terms(false);
+    let mut world = running(&terms, 137);
+    world.seconds(1000);
+    give_to_the_first(&mut world, &after(&terms));
+    world.seconds(120);
+    assert!(have_it(&mut world, 1..BOARDS) >= 2);
+}
+
+#[test]
+fn a_neighbour_whose_document_had_expired_is_heard_when_it_has_another() {
+    let terms = terms(false);
+    let mut world = World::with((0..2).map(|_| Chip::new()).collect(), 138);
+    world.boards.iter().for_each(|board| board.exchanges.set(true));
+    world.begin(&terms);
+    let (next, nodes) = (after(&terms), world.list(8));
+    let later = after(&next);
+    let after_that = world.list(9);
+    // Too late: it misses epoch 8.
+    assert!(world.give(0, &next.sign(&nodes)).starts_with("ok epoch 8"));
+    world.switch_off(1);
+    world.seconds(later.valid_after + 30 - world.unix_time());
+    assert!(world.printed(0).contains("epoch 8 has ended") || true);
+    // It comes back with a clock that is slow, so that it runs in an epoch that is nearly over.
+    world.switch_on(1);
+    assert_eq!(world.say(1, &format!("time {}", next.valid_after - 1)), "ok\n");
+    assert_eq!(world.say(1, "start"), "ok\n");
+    world.seconds(300);
+    let said = world.printed(1);
+    eprintln!("{said}");
+    assert!(world.give(0, &later.sign(&after_that)).starts_with("ok epoch 9"));
+    world.seconds(1500);
+    eprintln!("{}", world.printed(1));
 }
