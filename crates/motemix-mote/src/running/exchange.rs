@@ -148,7 +148,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     // Not inlined, because small boards have little stack.
     #[inline(never)]
     pub(super) fn hears_of_documents<L: Link>(&mut self, now: Instant, from: u64, datagram: &[u8]) -> bool {
-        let heard = DocumentWord::parse(datagram);
+        // A short one would make a document of many small pieces, and cost whoever sends it little.
+        let heard = (datagram.len() == P::GEOMETRY.packet_len()).then(|| DocumentWord::parse(datagram));
+        let heard = heard.flatten();
         if let Some((word, bytes)) = heard {
             self.heed::<L>(now, from, word, bytes);
         }
