@@ -44,6 +44,8 @@ pub(super) struct Exchange {
     /// What a neighbour asked for, and was not sent yet.
     asked: Option<Asked>,
     answers_from: Instant,
+    /// Whom it answered last: others go before.
+    answered: Option<u16>,
     /// Whose document was refused last, and until when nobody's is collected for that.
     refused: Option<u16>,
     collects_from: Instant,
@@ -83,6 +85,7 @@ impl Exchange {
             collected: None,
             asked: None,
             answers_from: Instant::from_micros(0),
+            answered: None,
             refused: None,
             collects_from: Instant::from_micros(0),
         }
@@ -162,7 +165,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let Some(by) = by.and_then(|by| u16::try_from(by).ok()) else { return };
         match word {
             DocumentWord::Ask { after, offset } => {
-                self.exchange.asked.get_or_insert(Asked { by, after, offset });
+                let Exchange { asked, answered, .. } = &mut self.exchange;
+                // Whoever asks without end has one answer in two, and not all.
+                if asked.is_none_or(|asked| Some(asked.by) == *answered && asked.by != by) {
+                    *asked = Some(Asked { by, after, offset });
+                }
             }
             DocumentWord::Offer(of) => {
                 if self.exchange.collected.is_none() && self.is_wanted(now, by, of) {
@@ -221,7 +228,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// What is due, in `datagram`, and for whom.
     fn word_to_send(&mut self, now: Instant, datagram: &mut [u8]) -> Option<u16> {
         if let Some(asked) = self.exchange.asked.take_if(|_| self.exchange.answers_from <= now) {
-            self.exchange.answers_from = now + ANSWERS_APART;
+            (self.exchange.answers_from, self.exchange.answered) = (now + ANSWERS_APART, Some(asked.by));
             return self.answer(asked, datagram);
         }
         let after = self.network.epoch;
