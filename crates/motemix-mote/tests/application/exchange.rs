@@ -232,7 +232,7 @@ fn a_liar_whose_pieces_are_of_one_byte_keeps_no_document_away() {
 #[test]
 fn a_liar_who_asks_without_end_keeps_no_answer_from_others() {
     has_it_in_spite_of(133, Duration::from_millis(100), 1, |liar, world, _| {
-        liar.says(world, 0, DocumentWord::Ask { after: Epoch(u32::MAX), offset: 0 }, 32);
+        liar.says(world, 0, DocumentWord::Ask { after: Epoch(u32::MAX), offset: 0 }, PACKET);
     });
 }
 
