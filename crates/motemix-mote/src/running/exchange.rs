@@ -41,6 +41,8 @@ pub(super) struct Exchange {
     /// When the next neighbour is asked, or told; never, while nobody wants that.
     due: Instant,
     collected: Option<Collected>,
+    /// Before, no piece is asked for: nobody who answers sends one earlier.
+    asks_from: Instant,
     /// What a neighbour asked for, and was not sent yet.
     asked: Option<Asked>,
     answers_from: Instant,
@@ -83,6 +85,7 @@ impl Exchange {
             interval: SHORTEST,
             due: Instant::NEVER,
             collected: None,
+            asks_from: Instant::from_micros(0),
             asked: None,
             answers_from: Instant::from_micros(0),
             answered: None,
@@ -234,10 +237,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let after = self.network.epoch;
         if let Some(collected) = &mut self.exchange.collected
             && collected.due <= now
+            && self.exchange.asks_from <= now
             && !collected.is_whole()
         {
             let Collected { from, len, .. } = *collected;
             (collected.tries, collected.due) = (collected.tries + 1, now + PATIENCE);
+            self.exchange.asks_from = now + ANSWERS_APART;
             if collected.tries > TRIES {
                 self.exchange.collected = None;
                 return None;
@@ -279,8 +284,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     /// When [`exchange`](Self::exchange) has something to send.
     pub(super) fn exchange_due(&self) -> Option<Instant> {
-        let Exchange { due, collected, asked, answers_from, .. } = &self.exchange;
-        let piece = collected.filter(|collected| !collected.is_whole()).map(|collected| collected.due);
+        let Exchange { due, collected, asks_from, asked, answers_from, .. } = &self.exchange;
+        let piece = collected.filter(|collected| !collected.is_whole());
+        let piece = piece.map(|collected| collected.due.max(*asks_from));
         let due = (*due != Instant::NEVER).then_some(*due);
         [asked.map(|_| *answers_from), piece, due].into_iter().flatten().min()
     }
