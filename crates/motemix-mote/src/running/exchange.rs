@@ -14,7 +14,7 @@
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{DocumentTag, DocumentWord, Epoch};
+use motemix_directory::{DocumentError, DocumentTag, DocumentWord, Epoch};
 use motemix_node::Instant;
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
@@ -48,8 +48,14 @@ pub(super) struct Exchange {
     answers_from: Instant,
     /// Whom it answered last: others go before.
     answered: Option<u16>,
-    /// Whose document was refused last, and until when nobody's is collected for that.
+    /// Whom it asked last of its own accord, until that one answers. Nobody else can choose who that
+    /// is, so what comes from there goes before what comes unasked.
+    asked_of: Option<u16>,
+    /// Whose document was refused last.
     refused: Option<u16>,
+    /// Whose document did not become whole: it has to be asked again.
+    silent: Option<u16>,
+    /// From when on what comes unasked is collected again.
     collects_from: Instant,
 }
 
@@ -63,6 +69,8 @@ struct Collected {
     /// When the next piece is asked for.
     due: Instant,
     tries: u8,
+    /// Not begun by an offer or a piece that nobody asked for.
+    is_asked: bool,
 }
 
 impl Collected {
@@ -89,7 +97,9 @@ impl Exchange {
             asked: None,
             answers_from: Instant::from_micros(0),
             answered: None,
+            asked_of: None,
             refused: None,
+            silent: None,
             collects_from: Instant::from_micros(0),
         }
     }
@@ -117,7 +127,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// There is something new: another epoch, or a document.
     pub(super) fn exchange_anew(&mut self, now: Instant) {
         self.exchange.forget();
-        self.exchange.refused = None;
+        (self.exchange.asked_of, self.exchange.refused, self.exchange.silent) = (None, None, None);
         if self.exchange.due != Instant::NEVER {
             self.exchange_documents(now);
         }
@@ -175,36 +185,53 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
                 }
             }
             DocumentWord::Offer(of) => {
-                if self.exchange.collected.is_none() && self.is_wanted(now, by, of) {
+                if self.exchange.collected.is_none() && self.is_wanted(by, of) {
                     self.begin_with(now, by, of);
                 }
             }
-            DocumentWord::Piece { of, offset } => self.collect(now, by, of, offset, bytes),
+            DocumentWord::Piece { of, offset } if self.is_wanted(by, of) => {
+                self.collect(now, by, of, offset, bytes);
+            }
+            DocumentWord::Piece { .. } => {}
         }
     }
 
-    fn is_wanted(&self, now: Instant, from: u16, of: DocumentTag) -> bool {
+    fn is_wanted(&self, from: u16, of: DocumentTag) -> bool {
         self.lacks_document()
             && of.epoch > self.network.epoch
             && of.len > 0
             && of.len as usize <= self.document.len()
             && self.exchange.refused != Some(from)
-            && self.exchange.collects_from <= now
     }
 
-    const fn begin_with(&mut self, now: Instant, from: u16, of: DocumentTag) {
-        self.exchange.collected = Some(Collected { of, len: 0, from, due: now, tries: 0 });
+    /// Begins a collection, unless it comes unasked and at a bad time.
+    fn begin_with(&mut self, now: Instant, from: u16, of: DocumentTag) {
+        let Exchange { asked_of, silent, collects_from, collected, .. } = &mut self.exchange;
+        let is_asked = asked_of.take_if(|asked| *asked == from).is_some();
+        if is_asked || *collects_from <= now && *silent != Some(from) {
+            *collected = Some(Collected { of, len: 0, from, due: now, tries: 0, is_asked });
+        }
+    }
+
+    /// It is somebody else's turn; what comes unasked waits, so that a few who are quicker than all
+    /// others do not take all turns.
+    fn give_up(&mut self, now: Instant) {
+        self.exchange.silent = self.exchange.collected.take().map(|collected| collected.from);
+        let quiet = self.exchange.interval.min(self.longest_interval(now));
+        self.exchange.collects_from = now + Duration::from_secs(quiet.into());
     }
 
     /// Of one neighbour at a time: another could spoil what is there.
     fn collect(&mut self, now: Instant, from: u16, of: DocumentTag, offset: u32, bytes: &[u8]) {
-        let collected = self.exchange.collected;
-        let is_other = collected.is_some_and(|collected| collected.from != from || collected.is_whole());
-        if is_other || collected.is_none() && offset > 0 || !self.is_wanted(now, from, of) {
-            return;
-        }
-        if collected.is_none_or(|collected| collected.of != of) {
-            self.begin_with(now, from, of);
+        let asked = self.exchange.asked_of == Some(from);
+        match self.exchange.collected {
+            Some(collected) if collected.is_whole() => return,
+            Some(collected) if collected.from == from && collected.of == of => {}
+            // Another one instead could go on for ever.
+            Some(collected) if collected.from == from => return self.give_up(now),
+            Some(collected) if collected.is_asked || !asked || offset > 0 => return,
+            None if offset > 0 => return,
+            _ => self.begin_with(now, from, of),
         }
         let Some(collected) = &mut self.exchange.collected else { return };
         let place = self.document.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..bytes.len()));
@@ -244,7 +271,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             (collected.tries, collected.due) = (collected.tries + 1, now + PATIENCE);
             self.exchange.asks_from = now + ANSWERS_APART;
             if collected.tries > TRIES {
-                self.exchange.collected = None;
+                self.give_up(now);
                 return None;
             }
             DocumentWord::Ask { after, offset: len }.write(datagram).fill(0);
@@ -265,6 +292,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             DocumentWord::Offer(of).write(datagram).fill(0);
         } else if self.lacks_document() {
             DocumentWord::Ask { after, offset: 0 }.write(datagram).fill(0);
+            self.exchange.asked_of = Some(to);
         } else {
             return None;
         }
@@ -323,13 +351,23 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             // The key is on its way there.
             Err(Refusal::KeyMoved { .. }) => {}
             Err(refusal) => {
-                self.exchange.forget();
-                self.exchange.refused = Some(collected.from);
-                let quiet = self.exchange.interval.min(self.longest_interval(now));
-                self.exchange.collects_from = now + Duration::from_secs(quiet.into());
+                self.give_up(now);
+                // Whoever has one that authorities signed does not lie.
+                if is_of_nobody(refusal) {
+                    self.exchange.refused = Some(collected.from);
+                }
                 console.notice(News::Warning(Warning::DocumentRefused(refusal)));
                 say!(console, "warning: a neighbour's document is refused: {refusal}");
             }
         }
+    }
+}
+
+/// Whether no authority said what is refused.
+const fn is_of_nobody(refusal: Refusal) -> bool {
+    use DocumentError::{Expired, NotYetValid, RolledBack};
+    match refusal {
+        Refusal::Document(error) => !matches!(error, Expired { .. } | NotYetValid { .. } | RolledBack { .. }),
+        _ => false,
     }
 }

@@ -310,3 +310,46 @@ fn a_neighbour_whose_document_had_expired_is_heard_when_it_has_another() {
     world.seconds(1500);
     eprintln!("{}", world.printed(1));
 }
+
+#[test]
+fn two_liars_who_take_turns_keep_no_document_away() {
+    let terms = terms(false);
+    let mut world = running(&terms, 139);
+    let next = after(&terms);
+    let mut liars = [LIAR - 1, LIAR].map(|board| Liar::is(&mut world, board));
+    give_to_the_first(&mut world, &next);
+    while world.unix_time() + 600 < next.valid_after {
+        for liar in &mut liars {
+            for offset in [0, 248, 496, 744] {
+                liar.says(&world, 1, DocumentWord::Piece { of: tag(1, 900), offset }, PACKET);
+                world.run(Duration::from_millis(50));
+            }
+        }
+    }
+    let said = world.printed(1);
+    let refused = said.matches("is refused").count();
+    assert!(said.contains("a neighbour had the document of epoch 8\n"), "{said}");
+    assert!((2..40).contains(&refused), "{refused}");
+}
+
+/// One in which a node was forgotten, and then one in which it was not.
+#[test]
+fn whoever_had_a_document_without_this_node_is_heard_when_it_has_a_better_one() {
+    let terms = terms(false);
+    let mut world = World::with((0..2).map(|_| Chip::new()).collect(), 140);
+    world.boards.iter().for_each(|board| board.exchanges.set(true));
+    world.begin(&terms);
+    let (next, nodes) = (after(&terms), world.list(8));
+    let mut wrong = nodes.clone();
+    wrong[1].key = [9; 32];
+    assert!(world.give(0, &next.sign(&wrong)).starts_with("ok epoch 8"));
+    world.seconds(300);
+    assert!(world.printed(1).contains("this node's key is not in it"));
+    give_again(&mut world, &next.sign(&nodes));
+    world.seconds(2000);
+    assert!(world.printed(1).contains("a neighbour had the document of epoch 8\n"));
+}
+
+fn give_again(world: &mut World, document: &[u8]) {
+    assert!(world.give(0, document).starts_with("ok epoch 8"));
+}
