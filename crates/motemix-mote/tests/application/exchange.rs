@@ -8,6 +8,7 @@ use motemix_link::stack::link_local;
 
 use crate::board::{Chip, PACKET};
 use crate::hostile::checksum;
+use crate::refused::{give_on, of_strangers};
 use crate::world::{LIFETIME, Terms, World};
 
 const BOARDS: usize = 6;
@@ -277,12 +278,17 @@ fn a_document_of_an_epoch_after_the_next_does_not_keep_the_next_one_away() {
 
 #[test]
 fn what_is_given_at_a_console_late_spreads_as_quickly() {
-    let terms = terms(false);
-    let mut world = running(&terms, 137);
-    world.seconds(1000);
-    give_to_the_first(&mut world, &after(&terms));
-    world.seconds(120);
-    assert!(have_it(&mut world, 1..BOARDS) >= 2);
+    let have = (150..156).map(|seed| {
+        let terms = terms(false);
+        let mut world = running(&terms, seed);
+        // Intervals are five minutes long by now.
+        world.seconds(1000);
+        give_to_the_first(&mut world, &after(&terms));
+        world.seconds(100);
+        have_it(&mut world, 1..BOARDS)
+    });
+    let have = have.sum::<usize>();
+    assert!(have >= 6 * 4, "{have}");
 }
 
 #[test]
@@ -352,4 +358,42 @@ fn whoever_had_a_document_without_this_node_is_heard_when_it_has_a_better_one() 
 
 fn give_again(world: &mut World, document: &[u8]) {
     assert!(world.give(0, document).starts_with("ok epoch 8"));
+}
+
+#[test]
+fn the_document_of_a_far_epoch_comes_from_neighbours_while_the_key_moves() {
+    let terms = terms(false);
+    let mut world = running(&terms, 141);
+    let far = Terms { epoch: 4000, ..after(&terms) };
+    let mut nodes = world.list(8);
+    for (board, node) in nodes.iter_mut().enumerate() {
+        let earlier = far.sign(&of_strangers(&world.list(8)));
+        assert!(give_on(&mut world, board, &earlier).contains("key is not in it"));
+        *node = world.enlist(board, far.epoch);
+    }
+    assert!(give_on(&mut world, 0, &far.sign(&nodes)).starts_with("ok epoch 4000"));
+    // Their keys in memory are gone.
+    (1..BOARDS).for_each(|board| world.restart(board));
+    world.seconds(far.valid_after - world.unix_time() + 1);
+    for board in 1..BOARDS {
+        let said = world.printed(board);
+        assert!(said.contains("a neighbour had the document of epoch 4000\n"), "{board}: {said}");
+        assert!(said.contains("epoch 4000 begins\n"), "{board}: {said}");
+    }
+}
+
+#[test]
+fn what_a_program_gave_is_there_until_the_key_is() {
+    let terms = terms(false);
+    let mut world = running(&terms, 142);
+    let far = Terms { epoch: 6000, ..after(&terms) };
+    let mut liar = Liar::is(&mut world, LIAR);
+    let nodes = of_strangers(&world.list(8));
+    *world.boards[1].program.borrow_mut() = Some(far.sign(&nodes));
+    for _ in 0..200 {
+        liar.says(&world, 1, DocumentWord::Piece { of: tag(1, 900), offset: 0 }, PACKET);
+        world.run(Duration::from_millis(100));
+    }
+    let said = world.printed(1);
+    assert!(said.contains("a program gave Err(NotIn)\n"), "{said}");
 }
