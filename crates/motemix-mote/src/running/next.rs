@@ -83,15 +83,19 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// [`take_document`](Self::take_document) with the first `len` bytes of the memory that was
-    /// lent for it.
+    /// lent for it. None is collected there before it is taken or refused.
     ///
     /// # Errors
     /// As for [`take_document`](Self::take_document).
     pub fn take_lent_document(&mut self, now: Instant, len: usize) -> Result<Epoch, Refusal> {
-        self.given = None;
+        let given = self.given.take();
         let memory = core::mem::take(&mut self.document);
         let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
         self.document = memory;
+        if let Err(Refusal::KeyMoved { .. }) = taken {
+            // It is needed again.
+            self.given = given.map(|_| len);
+        }
         taken
     }
 
@@ -250,14 +254,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     pub(super) fn end_document<C: Console>(&mut self, now: Instant, console: &mut C) {
-        let Some(len) = self.given.take() else {
+        let Some(len) = self.given else {
             return say!(console, "error: a document begins with `document begin`");
         };
-        let taken = self.take_lent_document(now, len);
-        if let Err(Refusal::KeyMoved { .. }) = taken {
-            self.given = Some(len);
-        }
-        let epoch = or_say!(console, taken);
+        let epoch = or_say!(console, self.take_lent_document(now, len));
         let from = self.next.map_or(0, |next| next.from.0);
         say!(console, "ok epoch {epoch} begins at {from}");
     }
