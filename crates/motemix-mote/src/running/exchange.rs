@@ -344,7 +344,6 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     ) {
         match taken {
             Ok(epoch) => {
-                self.exchange_anew(now);
                 console.notice(News::DocumentCame { epoch, len: collected.len as usize });
                 say!(console, "a neighbour had the document of epoch {epoch}");
             }

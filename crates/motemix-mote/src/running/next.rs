@@ -71,6 +71,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
         self.next = NextEpoch::later(head, current, overlap)
             .map(|next| NextEpoch { is_prepared: was_prepared, ..next });
+        self.exchange_anew(now);
         Ok(head.epoch)
     }
 
