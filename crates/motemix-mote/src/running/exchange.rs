@@ -155,9 +155,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
     }
 
-    /// Whether it would keep a document, and has none.
-    const fn lacks_document(&self) -> bool {
-        self.next.is_none() && self.given.is_none() && !self.document.is_empty()
+    /// Whether it would keep a document, and has none that begins when this one ends.
+    fn lacks_document(&self) -> bool {
+        self.next.is_none_or(|next| next.begins_after(self.network.valid_until))
+            && self.given.is_none()
+            && !self.document.is_empty()
     }
 
     /// Takes in what a neighbour says of documents, if a datagram says anything of them.
@@ -199,6 +201,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     fn is_wanted(&self, from: u16, of: DocumentTag) -> bool {
         self.lacks_document()
             && of.epoch > self.network.epoch
+            && self.next.is_none_or(|next| of.epoch < next.epoch())
             && of.len > 0
             && of.len as usize <= self.document.len()
             && self.exchange.refused != Some(from)
@@ -286,13 +289,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if to == self.node.id().get() {
             return None;
         }
-        if self.next.is_some() {
+        if self.lacks_document() {
+            DocumentWord::Ask { after, offset: 0 }.write(datagram).fill(0);
+            self.exchange.asked_of = Some(to);
+        } else if self.next.is_some() {
             // Its name is in its first piece.
             let (of, _) = self.mote.store.document_part(after, 0, &mut []).ok().flatten()?;
             DocumentWord::Offer(of).write(datagram).fill(0);
-        } else if self.lacks_document() {
-            DocumentWord::Ask { after, offset: 0 }.write(datagram).fill(0);
-            self.exchange.asked_of = Some(to);
         } else {
             return None;
         }

@@ -11,7 +11,7 @@
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Epoch, NetworkDocument, UnixTime};
+use motemix_directory::{DocumentError, Epoch, NetworkDocument, UnixTime};
 use motemix_node::{Config, Instant};
 use motemix_sphinx::{MixKey, Profile};
 use rand_core::CryptoRng;
@@ -47,6 +47,15 @@ impl NextEpoch {
         (head.epoch > current).then_some(next)
     }
 
+    pub(super) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Whether there is a time between, for which another epoch may be.
+    pub(super) fn begins_after(&self, end: UnixTime) -> bool {
+        self.from > end
+    }
+
     const fn due(&self) -> UnixTime {
         if self.is_prepared { self.from } else { self.ahead }
     }
@@ -67,6 +76,13 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let place = self.mote.admit_ahead(now, bytes, Epoch(current.0.saturating_add(1)))?;
         self.check_place(&place)?;
         let (head, overlap) = (place.head(), place.document.parameters().overlap);
+        if self.has_whole_document()
+            && let Some(next) = self.next.filter(|next| head.epoch >= next.epoch)
+        {
+            // It was collected under the name of an earlier one, and would be written again and again.
+            let (epoch, newest_seen) = (head.epoch, next.epoch);
+            return Err(Refusal::Document(DocumentError::RolledBack { epoch, newest_seen }));
+        }
         self.mote.store.keep_next_document(bytes, head)?;
         let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
         self.next = NextEpoch::later(head, current, overlap)

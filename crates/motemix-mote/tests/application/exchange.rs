@@ -145,8 +145,12 @@ impl Liar {
 
     /// Frames of one datagram, with zeros in the piece.
     fn says(&mut self, world: &World, to: usize, word: DocumentWord, len: usize) {
+        self.says_with(world, to, word, len, &[]);
+    }
+
+    fn says_with(&mut self, world: &World, to: usize, word: DocumentWord, len: usize, piece: &[u8]) {
         let mut datagram = vec![0; len];
-        word.write(&mut datagram);
+        word.write(&mut datagram).iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
         let mut air = world.air.borrow_mut();
         let (from, at) = (air.address(self.board), air.address(to));
         let mut body = vec![0xf0, 0xb0, 0xf0, 0xb0, 0, 0, 0, 0];
@@ -273,7 +277,13 @@ fn a_document_of_an_epoch_after_the_next_does_not_keep_the_next_one_away() {
     world.seconds(300);
     give_to_the_first(&mut world, &next);
     world.seconds(next.valid_after - world.unix_time() - 10);
-    assert_eq!(have_it(&mut world, 1..LIAR), LIAR - 1);
+    assert_eq!(have_it(&mut world, 1..BOARDS), BOARDS - 1);
+    // And then the later one again.
+    world.seconds(LIFETIME);
+    for board in 0..BOARDS {
+        let said = world.printed(board);
+        assert!(said.contains("epoch 8 begins\n"), "{board}: {said}");
+    }
 }
 
 #[test]
@@ -396,4 +406,30 @@ fn what_a_program_gave_is_there_until_the_key_is() {
     }
     let said = world.printed(1);
     assert!(said.contains("a program gave Err(NotIn)\n"), "{said}");
+}
+
+/// Its own pieces, under the name of an earlier one.
+#[test]
+fn a_later_document_under_another_name_is_not_written_twice() {
+    let terms = terms(false);
+    let mut world = running(&terms, 143);
+    let later = after(&after(&terms));
+    let nodes = world.list(later.epoch);
+    let document = later.sign(&nodes);
+    let mut liar = Liar::is(&mut world, LIAR);
+    let written = |world: &World| world.boards[1].chip.0.borrow().bytes_written;
+    assert!(world.give(1, &document).starts_with("ok epoch 9"));
+    let before = written(&world);
+    world.printed(1);
+    for _ in 0..300 {
+        for offset in (0..document.len()).step_by(PACKET - 32) {
+            let of = tag(1, document.len() as u32);
+            let piece = &document[offset..];
+            liar.says_with(&world, 1, DocumentWord::Piece { of, offset: offset as u32 }, PACKET, piece);
+            world.run(Duration::from_millis(50));
+        }
+        world.seconds(5);
+    }
+    assert!(world.printed(1).contains("is refused: "));
+    assert_eq!(written(&world), before);
 }
