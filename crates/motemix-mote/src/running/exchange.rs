@@ -177,7 +177,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     fn heed<L: Link>(&mut self, now: Instant, from: u64, word: DocumentWord, bytes: &[u8]) {
         let by = self.routes.iter().position(|route| L::is_from(route, from));
-        let Some(by) = by.and_then(|by| u16::try_from(by).ok()) else { return };
+        let by = by.and_then(|by| u16::try_from(by).ok());
+        // Nobody else has this node's own address.
+        let Some(by) = by.filter(|by| *by != self.node.id().get()) else { return };
         match word {
             DocumentWord::Ask { after, offset } => {
                 let Exchange { asked, answered, .. } = &mut self.exchange;
