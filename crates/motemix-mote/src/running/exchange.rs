@@ -46,8 +46,8 @@ pub(super) struct Exchange {
     /// What a neighbour asked for, and was not sent yet.
     asked: Option<Asked>,
     answers_from: Instant,
-    /// Whom it answered last: others go before.
-    answered: Option<u16>,
+    /// Whom it answered last: who follows goes before.
+    answered: u16,
     /// Whom it asked last of its own accord, until that one answers. Nobody else can choose who that
     /// is, so what comes from there goes before what comes unasked.
     asked_of: Option<u16>,
@@ -96,7 +96,7 @@ impl Exchange {
             asks_from: Instant::from_micros(0),
             asked: None,
             answers_from: Instant::from_micros(0),
-            answered: None,
+            answered: 0,
             asked_of: None,
             refused: None,
             silent: None,
@@ -183,8 +183,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         match word {
             DocumentWord::Ask { after, offset } => {
                 let Exchange { asked, answered, .. } = &mut self.exchange;
-                // Whoever asks without end has one answer in two, and not all.
-                if asked.is_none_or(|asked| Some(asked.by) == *answered && asked.by != by) {
+                // In turn, so that whoever asks without end has no more answers than others.
+                let until = |by: u16| by.wrapping_sub(*answered).wrapping_sub(1);
+                if asked.is_none_or(|asked| until(by) < until(asked.by)) {
                     *asked = Some(Asked { by, after, offset });
                 }
             }
@@ -263,7 +264,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// What is due, in `datagram`, and for whom.
     fn word_to_send(&mut self, now: Instant, datagram: &mut [u8]) -> Option<u16> {
         if let Some(asked) = self.exchange.asked.take_if(|_| self.exchange.answers_from <= now) {
-            (self.exchange.answers_from, self.exchange.answered) = (now + ANSWERS_APART, Some(asked.by));
+            (self.exchange.answers_from, self.exchange.answered) = (now + ANSWERS_APART, asked.by);
             return self.answer(asked, datagram);
         }
         let after = self.network.epoch;

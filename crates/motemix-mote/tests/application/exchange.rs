@@ -433,3 +433,70 @@ fn a_later_document_under_another_name_is_not_written_twice() {
     assert!(world.printed(1).contains("is refused: "));
     assert_eq!(written(&world), before);
 }
+
+#[test]
+fn a_node_asks_itself_for_nothing() {
+    let mut world = running(&terms(false), 144);
+    world.seconds(1);
+    let mut liar = Liar { board: 1, tag: 0 };
+    world.air.borrow_mut().sent.clear();
+    for time in 0..4 {
+        liar.says(&world, 1, DocumentWord::Offer(tag(time, 900)), PACKET);
+        world.seconds(1);
+    }
+    let me = world.air.borrow().address(1);
+    let to_itself = |sent: &&crate::air::Sent| sent.from == 1 && sent.frame.get(5..13) == Some(&me.0);
+    assert_eq!(world.air.borrow().sent.iter().filter(to_itself).count(), 0);
+}
+
+#[test]
+fn liars_of_all_kinds_at_once_on_boards_that_come_and_go_stop_nobody() {
+    for seed in 160..168 {
+        let terms = terms(false);
+        let mut world = running(&terms, seed);
+        let next = after(&terms);
+        let mut liar = Liar::is(&mut world, LIAR);
+        give_to_the_first(&mut world, &next);
+        let end = next.valid_after + 30;
+        while world.unix_time() < end {
+            let random = |world: &mut World| rand_chacha::rand_core::Rng::next_u32(&mut world.dice);
+            let (kind, number) = (random(&mut world), random(&mut world));
+            let number = [0, 1, 248, 496, 744, 900, 1024, 1025, u32::MAX - 1, u32::MAX, number]
+                [(number % 11) as usize];
+            let epoch = Epoch([0, 7, 8, 9, u32::MAX][(random(&mut world) % 5) as usize]);
+            let of = DocumentTag { epoch, len: [0, 1, 900, 1024, number][(kind / 3 % 5) as usize], checksum: number };
+            let word = match kind % 3 {
+                0 => DocumentWord::Offer(of),
+                1 => DocumentWord::Ask { after: epoch, offset: number },
+                _ => DocumentWord::Piece { of, offset: number },
+            };
+            let to = (kind / 100 % 5) as usize;
+            liar.says(&world, to, word, [33, PACKET, PACKET, PACKET, 400][(kind / 7 % 5) as usize]);
+            world.run(Duration::from_millis(u64::from(kind % 1500)));
+            if kind % 997 == 0 && world.unix_time() + 900 < end {
+                world.restart(1 + to % 4);
+            }
+        }
+        for board in 0..LIAR {
+            assert!(world.printed(board).contains("epoch 8 begins\n"), "{seed} {board}");
+        }
+    }
+}
+
+#[test]
+fn two_liars_who_ask_without_end_keep_no_answers_from_others() {
+    for liars in [[2, 3], [2, LIAR], [LIAR, 2], [LIAR - 1, LIAR]] {
+        let terms = terms(false);
+        let mut world = running(&terms, 145);
+        let next = after(&terms);
+        let mut liars = liars.map(|board| Liar::is(&mut world, board));
+        give_to_the_first(&mut world, &next);
+        while world.unix_time() + 600 < next.valid_after {
+            for liar in &mut liars {
+                liar.says(&world, 0, DocumentWord::Ask { after: Epoch(7), offset: 0 }, PACKET);
+            }
+            world.run(Duration::from_millis(100));
+        }
+        assert_eq!(have_it(&mut world, 1..2), 1);
+    }
+}
