@@ -214,7 +214,15 @@ impl Board {
     /// A board that is switched off.
     pub fn new(chip: Chip) -> Self {
         let (replay, sleep) = (Rc::new(Cell::new(8192)), Rc::new(Cell::new(Sleep::News)));
-        Self { chip, terminal: Rc::default(), replay, exchanges: Rc::default(), program: Rc::default(), sleep, life: None }
+        Self {
+            chip,
+            terminal: Rc::default(),
+            replay,
+            exchanges: Rc::default(),
+            program: Rc::default(),
+            sleep,
+            life: None,
+        }
     }
 
     pub fn is_on(&self) -> bool {
