@@ -57,6 +57,8 @@ pub(super) struct Exchange {
     silent: Option<u16>,
     /// From when on what comes unasked is collected again.
     collects_from: Instant,
+    /// This epoch could not begin. Its document would come again and again, and each time be written.
+    passed_over: Epoch,
 }
 
 /// The beginning of a document, in the memory that was lent for it.
@@ -101,12 +103,18 @@ impl Exchange {
             refused: None,
             silent: None,
             collects_from: Instant::from_micros(0),
+            passed_over: Epoch(0),
         }
     }
 
     /// Somebody else needs the memory.
     pub(super) const fn forget(&mut self) {
         self.collected = None;
+    }
+
+    /// An epoch could not begin: documents of later ones are collected only.
+    pub(super) const fn pass_over(&mut self, epoch: Epoch) {
+        self.passed_over = epoch;
     }
 
     fn is_whole(&self) -> bool {
@@ -203,11 +211,19 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     fn is_wanted(&self, from: u16, of: DocumentTag) -> bool {
         self.lacks_document()
-            && of.epoch > self.network.epoch
-            && self.next.is_none_or(|next| of.epoch < next.epoch())
+            && self.wants_epoch(of.epoch)
             && of.len > 0
             && of.len as usize <= self.document.len()
             && self.exchange.refused != Some(from)
+    }
+
+    pub(super) fn wants_epoch(&self, epoch: Epoch) -> bool {
+        epoch > self.newest_epoch() && self.next.is_none_or(|next| epoch < next.epoch())
+    }
+
+    /// The one that it is in, or a later one that could not begin.
+    fn newest_epoch(&self) -> Epoch {
+        self.network.epoch.max(self.exchange.passed_over)
     }
 
     /// Begins a collection, unless it comes unasked and at a bad time.
@@ -267,7 +283,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
             (self.exchange.answers_from, self.exchange.answered) = (now + ANSWERS_APART, asked.by);
             return self.answer(asked, datagram);
         }
-        let after = self.network.epoch;
+        let after = self.newest_epoch();
         if let Some(collected) = &mut self.exchange.collected
             && collected.due <= now
             && self.exchange.asks_from <= now

@@ -76,11 +76,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let place = self.mote.admit_ahead(now, bytes, Epoch(current.0.saturating_add(1)))?;
         self.check_place(&place)?;
         let (head, overlap) = (place.head(), place.document.parameters().overlap);
-        if self.has_whole_document()
-            && let Some(next) = self.next.filter(|next| head.epoch >= next.epoch)
-        {
-            // It was collected under the name of an earlier one, and would be written again and again.
-            let (epoch, newest_seen) = (head.epoch, next.epoch);
+        if self.has_whole_document() && !self.wants_epoch(head.epoch) {
+            // It was collected under another one's name, and would be written again and again.
+            let (epoch, newest_seen) = (head.epoch, self.next.map_or(current, |next| next.epoch));
             return Err(Refusal::Document(DocumentError::RolledBack { epoch, newest_seen }));
         }
         self.mote.store.keep_next_document(bytes, head)?;
@@ -205,7 +203,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         if time >= next.from {
             self.next = None;
-            or_warn!(console, self.begin_next(now));
+            let begun = self.begin_next(now);
+            if begun.is_err() {
+                self.exchange.pass_over(next.epoch);
+            }
+            or_warn!(console, begun);
             console.notice(News::EpochBegins(next.epoch));
             say!(console, "epoch {} begins", next.epoch);
         } else {

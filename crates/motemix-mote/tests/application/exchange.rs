@@ -535,3 +535,38 @@ fn one_who_forges_all_addresses_keeps_no_document_away() {
     }
     assert_eq!(have_it(&mut world, 1..2), 1);
 }
+
+/// Its replay filter has less room than before, so that the epoch cannot begin.
+#[test]
+fn a_document_whose_epoch_cannot_begin_is_not_written_again_and_again() {
+    let terms = terms(false);
+    let mut world = running(&terms, 147);
+    let next = after(&terms);
+    give_to_the_first(&mut world, &next);
+    world.seconds(600);
+    world.switch_off(1);
+    world.boards[1].replay.set(512);
+    let mut store =
+        motemix_mote::store::Store::open(world.boards[1].chip.clone(), crate::board::layout()).unwrap();
+    for number in 0..700_u32 {
+        let digest = motemix_node::Digest::from_short(number.wrapping_mul(0x9e37_79b1) & 0xfff0_ffff);
+        let _ = store.keep_tag(motemix_node::Admitted { epoch: Epoch(8), digest });
+    }
+    drop(store);
+    world.switch_on(1);
+    world.set_clock(1);
+    assert_eq!(world.say(1, "start"), "ok\n");
+    world.seconds(next.valid_after - world.unix_time() + 5);
+    world.seconds(2000);
+    let said = world.printed(1);
+    assert!(said.contains("warning: the replay filter has no room"), "{said}");
+    assert!(!said.contains("had the document of epoch 8"), "{said}");
+    // That of the epoch after it comes, and its epoch begins.
+    let later = after(&next);
+    let nodes = world.list(later.epoch);
+    assert!(world.give(0, &later.sign(&nodes)).starts_with("ok epoch 9"));
+    world.seconds(later.valid_after - world.unix_time() + 5);
+    let said = world.printed(1);
+    assert!(said.contains("a neighbour had the document of epoch 9\n"), "{said}");
+    assert!(said.contains("epoch 9 begins\n"), "{said}");
+}
