@@ -364,9 +364,7 @@ impl<'d> Life<'d> {
         let while_running = self.limits.document_while_running;
         let mut document = vec![0; if while_running { self.limits.document.min(STORED) } else { 0 }];
         running.lend_document(&mut document);
-        if self.orders.exchange.is_some() {
-            running.exchange_documents(now);
-        }
+        self.orders.exchange.inspect(|_| running.exchange_documents(now));
         let (mut packet, mut in_force) = (vec![0; P::GEOMETRY.packet_len()], 0);
         let mut inbox = vec![0; P::GEOMETRY.data_len()];
         let mut thermometer = Thermometer::new(self.orders.interval);

@@ -11,7 +11,7 @@
 use core::time::Duration;
 
 use embedded_storage::nor_flash::MultiwriteNorFlash;
-use motemix_directory::{Epoch, NetworkDocument, UnixTime};
+use motemix_directory::{DocumentError, Epoch, NetworkDocument, UnixTime};
 use motemix_node::{Config, Instant};
 use motemix_sphinx::{MixKey, Profile};
 use rand_core::CryptoRng;
@@ -47,6 +47,15 @@ impl NextEpoch {
         (head.epoch > current).then_some(next)
     }
 
+    pub(super) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Whether there is a time between, for which another epoch may be.
+    pub(super) fn begins_after(&self, end: UnixTime) -> bool {
+        self.from > end
+    }
+
     const fn due(&self) -> UnixTime {
         if self.is_prepared { self.from } else { self.ahead }
     }
@@ -67,31 +76,42 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let place = self.mote.admit_ahead(now, bytes, Epoch(current.0.saturating_add(1)))?;
         self.check_place(&place)?;
         let (head, overlap) = (place.head(), place.document.parameters().overlap);
+        if self.has_whole_document() && !self.wants_epoch(head.epoch) {
+            // It was collected under another one's name, and would be written again and again.
+            let (epoch, newest_seen) = (head.epoch, self.next.map_or(current, |next| next.epoch));
+            return Err(Refusal::Document(DocumentError::RolledBack { epoch, newest_seen }));
+        }
         self.mote.store.keep_next_document(bytes, head)?;
         let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
         self.next = NextEpoch::later(head, current, overlap)
             .map(|next| NextEpoch { is_prepared: was_prepared, ..next });
+        self.exchange_anew(now);
         Ok(head.epoch)
     }
 
     /// The memory that was lent for a document, for whoever does not give it through the console.
     /// Until it is taken, none is collected from neighbours.
-    pub const fn document_memory(&mut self) -> &mut [u8] {
-        self.given = Some(0);
+    pub fn document_memory(&mut self) -> &mut [u8] {
+        // Each piece is another number.
+        self.given = Some(self.given.map_or(0, |pieces| pieces.wrapping_add(1)));
         self.exchange.forget();
         self.document
     }
 
     /// [`take_document`](Self::take_document) with the first `len` bytes of the memory that was
-    /// lent for it.
+    /// lent for it. None is collected there before it is taken or refused.
     ///
     /// # Errors
     /// As for [`take_document`](Self::take_document).
     pub fn take_lent_document(&mut self, now: Instant, len: usize) -> Result<Epoch, Refusal> {
-        self.given = None;
+        let given = self.given.take();
         let memory = core::mem::take(&mut self.document);
         let taken = self.take_document(now, memory.get(..len).unwrap_or_default());
         self.document = memory;
+        if let Err(Refusal::KeyMoved { .. }) = taken {
+            // It is needed again.
+            self.given = given.map(|_| len);
+        }
         taken
     }
 
@@ -184,7 +204,11 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         }
         if time >= next.from {
             self.next = None;
-            or_warn!(console, self.begin_next(now));
+            let begun = self.begin_next(now);
+            if begun.is_err() {
+                self.exchange.pass_over(next.epoch);
+            }
+            or_warn!(console, begun);
             console.notice(News::EpochBegins(next.epoch));
             say!(console, "epoch {} begins", next.epoch);
         } else {
@@ -250,14 +274,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     pub(super) fn end_document<C: Console>(&mut self, now: Instant, console: &mut C) {
-        let Some(len) = self.given.take() else {
+        let Some(len) = self.given else {
             return say!(console, "error: a document begins with `document begin`");
         };
-        let taken = self.take_lent_document(now, len);
-        if let Err(Refusal::KeyMoved { .. }) = taken {
-            self.given = Some(len);
-        }
-        let epoch = or_say!(console, taken);
+        let epoch = or_say!(console, self.take_lent_document(now, len));
         let from = self.next.map_or(0, |next| next.from.0);
         say!(console, "ok epoch {epoch} begins at {from}");
     }

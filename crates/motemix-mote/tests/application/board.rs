@@ -190,6 +190,9 @@ pub struct Board {
     /// Whether it asks neighbours for documents, from the next start on: other stories look at each
     /// frame.
     pub exchanges: Rc<Cell<bool>>,
+    /// A document that a program gives, as those in C do: it has it checked again each second while
+    /// the key is on its way.
+    pub program: Rc<RefCell<Option<Vec<u8>>>>,
     sleep: Rc<Cell<Sleep>>,
     life: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -204,13 +207,22 @@ struct Parts {
     sleep: Rc<Cell<Sleep>>,
     replay: Rc<Cell<usize>>,
     exchanges: Rc<Cell<bool>>,
+    program: Rc<RefCell<Option<Vec<u8>>>>,
 }
 
 impl Board {
     /// A board that is switched off.
     pub fn new(chip: Chip) -> Self {
         let (replay, sleep) = (Rc::new(Cell::new(8192)), Rc::new(Cell::new(Sleep::News)));
-        Self { chip, terminal: Rc::default(), replay, exchanges: Rc::default(), sleep, life: None }
+        Self {
+            chip,
+            terminal: Rc::default(),
+            replay,
+            exchanges: Rc::default(),
+            program: Rc::default(),
+            sleep,
+            life: None,
+        }
     }
 
     pub fn is_on(&self) -> bool {
@@ -230,6 +242,7 @@ impl Board {
             sleep: self.sleep.clone(),
             replay: self.replay.clone(),
             exchanges: self.exchanges.clone(),
+            program: self.program.clone(),
         };
         self.life = Some(Box::pin(parts.live()));
     }
@@ -321,8 +334,22 @@ impl Parts {
         let mut link = OnAir { stack: &mut stack, radio, meeting: meeting.as_mut() };
         let mut readings = Readings::new();
         self.line.write("ok\n");
+        let mut checked: Option<(usize, Instant)> = None;
         loop {
             let now = self.now.get();
+            if let Some(document) = self.program.borrow_mut().take() {
+                running.document_memory()[..document.len()].copy_from_slice(&document);
+                checked = Some((document.len(), now));
+            }
+            if let Some((len, due)) = checked.filter(|(_, due)| *due <= now) {
+                checked = match running.take_lent_document(now, len) {
+                    Err(Refusal::KeyMoved { .. }) => Some((len, due + core::time::Duration::from_secs(1))),
+                    taken => {
+                        self.line.write(&format!("a program gave {taken:?}\n"));
+                        None
+                    }
+                };
+            }
             readings.poll(
                 now,
                 &mut running,

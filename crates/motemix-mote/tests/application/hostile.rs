@@ -138,7 +138,7 @@ impl Stranger {
 }
 
 /// RFC 4443, 2.3.
-fn checksum(from: Ipv6Addr, to: Ipv6Addr, protocol: u8, body: &[u8]) -> u16 {
+pub fn checksum(from: Ipv6Addr, to: Ipv6Addr, protocol: u8, body: &[u8]) -> u16 {
     let len = (body.len() as u32).to_be_bytes();
     let all = [&from.octets()[..], &to.octets(), &len, &[0, 0, 0, protocol], body].concat();
     let words =

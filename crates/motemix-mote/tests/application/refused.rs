@@ -9,7 +9,7 @@ const OTHER_NETWORK: &str = "error: it is of another network than the document b
                              and `trust` again\n";
 
 /// Gives a document, as often as its key is only part of the way; the last answer.
-fn give_on(world: &mut World, board: usize, document: &[u8]) -> String {
+pub fn give_on(world: &mut World, board: usize, document: &[u8]) -> String {
     let mut said = world.give(board, document);
     for _ in 0..10 {
         if !said.contains("which is part of the way; give this command again") {
@@ -21,7 +21,7 @@ fn give_on(world: &mut World, board: usize, document: &[u8]) -> String {
 }
 
 /// Without the board whose key is asked for.
-fn of_strangers(nodes: &[Listed]) -> Vec<Listed> {
+pub fn of_strangers(nodes: &[Listed]) -> Vec<Listed> {
     let mut nodes = nodes.to_vec();
     for (number, node) in nodes.iter_mut().enumerate() {
         node.key = [number as u8 + 20; 32];
