@@ -51,6 +51,7 @@ fn network(links: &[&str]) -> World {
         world.init(name, name, false);
         world.admit(name, name, None, &AUTHORITIES);
     }
+    world.small_disk(&mix(MIXES - 1), "256k");
     for name in (0..MIXES).map(mix).chain(ends) {
         world.run(&name);
     }
@@ -163,8 +164,8 @@ fn nothing_is_unwrapped_twice(world: &World, ends: &[String], again: &Value, pla
     }
 }
 
-/// One authority and two mixes are killed and come back, an authority is cut off, and a mix goes to
-/// another operator.
+/// One authority and two mixes are killed and come back, the authority is cut off, and every fourth
+/// time a mix has no room on its disk.
 fn bad_things(world: &mut World, turn: usize) {
     let authority = AUTHORITIES[turn % 3];
     let (one, other) = (mix(turn % MIXES), mix((turn + 4) % MIXES));
@@ -180,6 +181,15 @@ fn bad_things(world: &mut World, turn: usize) {
     wait_until("two authorities agree", || world.latest(others[0]) > before);
     world.serve(authority);
     world.cut_off(authority, true);
+    if turn.is_multiple_of(4) {
+        let full = mix(MIXES - 1);
+        wait_until("it is said", || {
+            world.fill_disk(&full);
+            world.health(&full).contains("disk is full")
+        });
+        world.empty_disk(&full);
+        wait_until("it goes on", || !world.health(&full).contains("disk is full"));
+    }
     thread::sleep(Duration::from_secs(5));
     world.cut_off(authority, false);
     wait_until("the one that was gone has what was agreed on", || world.latest(authority) > before);

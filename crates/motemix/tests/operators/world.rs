@@ -28,6 +28,8 @@ pub fn present() -> u64 {
 pub struct World {
     folder: TempDir,
     place: Place,
+    /// Where disks of their own are mounted.
+    disks: Vec<PathBuf>,
     running: BTreeMap<String, Process>,
     /// The same for whoever looks on from another thread.
     numbers: Arc<Mutex<BTreeMap<String, u32>>>,
@@ -49,6 +51,10 @@ impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.told());
+        }
+        for disk in &self.disks {
+            // Who uses it ends after this.
+            let _ = Command::new("umount").arg("--lazy").arg(disk).status();
         }
     }
 }
@@ -74,7 +80,8 @@ impl World {
 
     fn new(place: Place, agreed: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut world = Self { folder, place, running: BTreeMap::new(), numbers: Arc::default() };
+        let mut world =
+            Self { folder, place, disks: Vec::new(), running: BTreeMap::new(), numbers: Arc::default() };
         for name in AUTHORITIES {
             let (dir, listen) = (world.dir(name), world.at(name));
             let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
@@ -265,6 +272,35 @@ impl World {
             Place::Loopback(_) => panic!("on one machine nobody can be cut off"),
             Place::Apart(namespaces) => namespaces.cut_off(folder, off),
         }
+    }
+
+    /// Gives a node that does not run yet a disk of its own for what it keeps, with so much room.
+    pub fn small_disk(&mut self, folder: &str, room: &str) {
+        let disk = self.path(folder).join("state");
+        fs::create_dir_all(&disk).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("mode=700,size={room}"), "tmpfs"]).arg(&disk);
+        assert!(mount.status().expect("mount starts").success());
+        self.disks.push(disk);
+    }
+
+    /// Leaves no room on that disk. The node makes some when it removes what it needs no more.
+    pub fn fill_disk(&self, folder: &str) {
+        let filler = self.path(folder).join("state/filler");
+        let mut file = fs::File::options().create(true).append(true).open(filler).expect("a file");
+        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    }
+
+    /// Leaves as much as there was.
+    pub fn empty_disk(&self, folder: &str) {
+        fs::remove_file(self.path(folder).join("state/filler")).expect("it was there");
+    }
+
+    /// What a node says of how it is.
+    pub fn health(&self, folder: &str) -> String {
+        let status = motemix(["status", "--json", "--config", &self.config(folder)]);
+        let status: Value = serde_json::from_str(&status.succeeds()).expect("JSON");
+        status["health"].to_string()
     }
 
     /// Runs what is added to it where all cables meet.
