@@ -238,6 +238,7 @@ impl<C, const DEVICES: usize> WithReadings<'_, C, DEVICES> {
 impl<C: Console, const DEVICES: usize> Console for WithReadings<'_, C, DEVICES> {
     const SAYS: bool = C::SAYS;
     const DEVICES: usize = DEVICES;
+    const EXCHANGES: bool = C::EXCHANGES;
 
     fn read(&mut self) -> Option<u8> {
         self.console.read()

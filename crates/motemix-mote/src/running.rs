@@ -336,7 +336,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         self.handle_timeout(now);
         self.handle_events(now, console);
         self.transmit(now, console, link, scratch);
-        self.exchange(now, link, scratch);
+        self.exchange::<L, C>(now, link, scratch);
         let met = self.meet(now, link);
         link.poll(now, &|from| self.routes.iter().any(|route| L::is_from(route, from)));
         let more = met || self.work(now);
@@ -383,7 +383,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
             link.refuse(LinkDrop::OverShare);
         };
         let datagram = scratch.get_mut(..received.len).unwrap_or_default();
-        if self.hears_of_documents::<L>(now, received.from, datagram) {
+        if C::EXCHANGES && self.hears_of_documents::<L>(now, received.from, datagram) {
             return true;
         }
         console.notice(News::Datagram(datagram));

@@ -210,10 +210,7 @@ impl Inner {
         }
         self.link = LinkCounters::default();
         // SAFETY: the network document in it was dropped, and from now on it is `running`'s.
-        unsafe {
-            (*running).lend_document(self.document());
-            (*running).exchange_documents(now);
-        }
+        unsafe { (*running).lend_document(self.document()) };
         Ok(())
     }
 

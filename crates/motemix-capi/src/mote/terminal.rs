@@ -114,6 +114,9 @@ impl<'c> Terminal<'c> {
 }
 
 impl Console for Terminal<'_> {
+    // As for the application's ear.
+    const EXCHANGES: bool = false;
+
     fn read(&mut self) -> Option<u8> {
         if let Some((first, rest)) = self.line.split_first() {
             self.line = rest;

@@ -272,7 +272,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     /// Sends one datagram of the exchange if it is time, and the link takes one.
     #[inline(never)]
-    pub(super) fn exchange<L: Link>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
+    pub(super) fn exchange<L: Link, C: Console>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
+        if !C::EXCHANGES {
+            return;
+        }
         self.watch_given(now);
         if self.exchange_due().is_none_or(|due| due > now) || !link.can_send() {
             return;

@@ -183,7 +183,8 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// [`poll`](Self::poll) does so; where stacks are small it is called before, with nothing of a
     /// round on the stack. `true` if either was due, and the mote's keys were at work.
     pub fn turn<C: Console>(&mut self, now: Instant, console: &mut C) -> bool {
-        let (due, whole) = (self.turn_due(now).is_some_and(|due| due <= now), self.has_whole_document());
+        let due = self.turn_due(now).is_some_and(|due| due <= now);
+        let whole = C::EXCHANGES && self.has_whole_document();
         if whole {
             self.take_collected(now, console);
         }
