@@ -22,8 +22,8 @@ pub trait Console {
     /// How many devices' readings this mote checks; 0 if it checks none. The check takes flash that
     /// others have not.
     const DEVICES: usize = 0;
-    /// Whether neighbours have documents from this mote, and it from them. That takes flash that not
-    /// everybody has.
+    /// Whether neighbours have documents from this mote, and it from them. That takes flash that
+    /// not everybody has.
     const EXCHANGES: bool = true;
 
     /// The next character that was typed.
