@@ -39,6 +39,8 @@ const GIVEN_WITHIN: Duration = Duration::from_mins(10);
 
 /// What goes on between this node and its neighbours.
 pub(super) struct Exchange {
+    /// Another epoch, or a document, came since it was looked.
+    is_news: bool,
     /// In seconds.
     interval: u32,
     /// When the next neighbour is asked, or told; never, while nobody wants that.
@@ -98,6 +100,7 @@ impl Exchange {
     /// It does nothing of its own accord.
     pub(super) const fn new() -> Self {
         Self {
+            is_news: false,
             interval: SHORTEST,
             due: Instant::NEVER,
             collected: None,
@@ -140,8 +143,16 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// There is something new: another epoch, or a document.
-    pub(super) fn exchange_anew(&mut self, now: Instant) {
+    // What follows is done later: those that do not exchange documents need no code for it.
+    pub(super) const fn exchange_anew(&mut self) {
         self.exchange.forget();
+        self.exchange.is_news = true;
+    }
+
+    fn look_for_news(&mut self, now: Instant) {
+        if !core::mem::take(&mut self.exchange.is_news) {
+            return;
+        }
         (self.exchange.asked_of, self.exchange.refused, self.exchange.silent) = (None, None, None);
         if self.exchange.due != Instant::NEVER {
             self.exchange_documents(now);
@@ -276,8 +287,9 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         if !C::EXCHANGES {
             return;
         }
+        self.look_for_news(now);
         self.watch_given(now);
-        if self.exchange_due().is_none_or(|due| due > now) || !link.can_send() {
+        if self.exchange_due::<C>().is_none_or(|due| due > now) || !link.can_send() {
             return;
         }
         let Some(datagram) = scratch.get_mut(..P::GEOMETRY.packet_len()) else { return };
@@ -353,7 +365,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// When [`exchange`](Self::exchange) has something to send.
-    pub(super) fn exchange_due(&self) -> Option<Instant> {
+    pub(super) fn exchange_due<C: Console>(&self) -> Option<Instant> {
+        if !C::EXCHANGES {
+            return None;
+        }
         let Exchange { due, collected, asks_from, asked, answers_from, .. } = &self.exchange;
         let piece = collected.filter(|collected| !collected.is_whole());
         let piece = piece.map(|collected| collected.due.max(*asks_from));

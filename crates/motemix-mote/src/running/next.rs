@@ -85,7 +85,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         let was_prepared = self.next.is_some_and(|next| next.is_prepared && next.epoch == head.epoch);
         self.next = NextEpoch::later(head, current, overlap)
             .map(|next| NextEpoch { is_prepared: was_prepared, ..next });
-        self.exchange_anew(now);
+        self.exchange_anew();
         Ok(head.epoch)
     }
 
@@ -162,7 +162,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         // Where links are not protected, no copy of it is made.
         self.own_key = self.network.protected_links.then(|| OwnKey::Changed(place.secret.duplicate()));
         self.fill.begin(now, ends, self.node.counters());
-        self.exchange_anew(now);
+        self.exchange_anew();
         self.mote.move_to(place.head())
     }
 
