@@ -349,7 +349,7 @@ impl<'m, P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'m, P,
         }
         // What is due but cannot leave waits for the link.
         let can_send = link.can_send();
-        let to_send = [self.node.poll_timeout(), self.exchange_due::<C>()].into_iter().flatten();
+        let to_send = [self.node.poll_timeout(), self.exchange_due()].into_iter().flatten();
         let to_send = to_send.filter(|due| can_send || *due > now).min();
         Next::Wait([link.poll_timeout(), to_send, self.turn_due(now)].into_iter().flatten().min())
     }

@@ -144,6 +144,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
 
     /// There is something new: another epoch, or a document.
     // What follows is done later: those that do not exchange documents need no code for it.
+    #[inline(never)]
     pub(super) const fn exchange_anew(&mut self) {
         self.exchange.forget();
         self.exchange.is_news = true;
@@ -282,14 +283,18 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// Sends one datagram of the exchange if it is time, and the link takes one.
-    #[inline(never)]
+    #[inline]
     pub(super) fn exchange<L: Link, C: Console>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
-        if !C::EXCHANGES {
-            return;
+        if C::EXCHANGES {
+            self.exchange_now::<L, C>(now, link, scratch);
         }
+    }
+
+    #[inline(never)]
+    fn exchange_now<L: Link, C: Console>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
         self.look_for_news(now);
         self.watch_given(now);
-        if self.exchange_due::<C>().is_none_or(|due| due > now) || !link.can_send() {
+        if self.exchange_due().is_none_or(|due| due > now) || !link.can_send() {
             return;
         }
         let Some(datagram) = scratch.get_mut(..P::GEOMETRY.packet_len()) else { return };
@@ -365,10 +370,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// When [`exchange`](Self::exchange) has something to send.
-    pub(super) fn exchange_due<C: Console>(&self) -> Option<Instant> {
-        if !C::EXCHANGES {
-            return None;
-        }
+    pub(super) fn exchange_due(&self) -> Option<Instant> {
         let Exchange { due, collected, asks_from, asked, answers_from, .. } = &self.exchange;
         let piece = collected.filter(|collected| !collected.is_whole());
         let piece = piece.map(|collected| collected.due.max(*asks_from));
