@@ -286,12 +286,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     #[inline]
     pub(super) fn exchange<L: Link, C: Console>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
         if C::EXCHANGES {
-            self.exchange_now::<L, C>(now, link, scratch);
+            self.exchange_now(now, link, scratch);
         }
     }
 
     #[inline(never)]
-    fn exchange_now<L: Link, C: Console>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
+    fn exchange_now<L: Link>(&mut self, now: Instant, link: &mut L, scratch: &mut [u8]) {
         self.look_for_news(now);
         self.watch_given(now);
         if self.exchange_due().is_none_or(|due| due > now) || !link.can_send() {

@@ -92,8 +92,7 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     /// The memory that was lent for a document, for whoever does not give it through the console.
     /// Until it is taken, none is collected from neighbours.
     pub fn document_memory(&mut self) -> &mut [u8] {
-        // Each piece is another number.
-        self.given = Some(self.given.map_or(0, |pieces| pieces.wrapping_add(1)));
+        self.given = Some(0);
         self.exchange.forget();
         self.document
     }
