@@ -236,15 +236,17 @@ fn a_directory_is_built_of_sound_files_alone() {
         let place = ["--host", "::1", "--port", port];
         motemix(["loopix", "init"].iter().chain(words).chain(&place)).succeeds();
     };
-    let (far, provider, near) = (dir("far"), dir("provider"), dir("near"));
+    let (far, provider, near, moved) = (dir("far"), dir("provider"), dir("near"), dir("moved"));
     init(&["client", &client, "--name", "Client1", "--provider", "Provider1"], "9");
     init(&["mix", &mix, "--name", "Mix1", "--layer", "0"], "10");
     init(&["mix", &far, "--name", "Mix3", "--layer", "2"], "11");
     init(&["provider", &provider, "--name", "Provider2"], "12");
     init(&["mix", &near, "--name", "Mix2", "--layer", "1"], "10");
+    init(&["mix", &moved, "--name", "Mix2", "--layer", "1"], "13");
     let (client, mix) = (format!("{client}/publicClient.bin"), format!("{mix}/publicMixnode.bin"));
     let (far, near) = (format!("{far}/publicMixnode.bin"), format!("{near}/publicMixnode.bin"));
     let provider = format!("{provider}/publicProvider.bin");
+    let moved = format!("{moved}/publicMixnode.bin");
     let out = dir("example.db");
     let build = |files: &[&str]| {
         motemix(["loopix", "directory", "build", "--out", &out].iter().chain(files).copied())
@@ -260,4 +262,13 @@ fn a_directory_is_built_of_sound_files_alone() {
     build(&[&mix, &secret]).fails(2, &["secretMixnode.prv: is a secret key", "motemix loopix renew"]);
     assert!(build(&[]).stderr().contains("FILE"));
     assert!(!Path::new(&out).exists());
+    // What is there already is told of, and nothing but a directory is written over.
+    let sound = [mix.as_str(), provider.as_str()];
+    assert!(build(&sound).succeeds().ends_with("example.db\n"));
+    assert!(build(&sound).succeeds().ends_with("example.db, as before\n"));
+    let said = build(&[&mix, &provider, &moved]).succeeds();
+    assert!(said.matches("  new\n").count() == 1 && said.contains(" Mix2 "), "{said}");
+    motemix(["loopix", "directory", "build", "--out", &mix, &mix, &provider])
+        .fails(2, &["publicMixnode.bin", "a directory alone", "--out"]);
+    assert_ne!(fs::read(&mix).unwrap(), fs::read(&out).unwrap());
 }

@@ -17,6 +17,7 @@ use parquet::schema::types::Type;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
+use std::panic;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -241,10 +242,15 @@ pub enum NotPosteriors {
 /// Judges the distributions over senders in a column of a Parquet file, as
 /// [`Findings::write_posteriors`] writes them. Returns the number of messages besides.
 ///
+/// A file that was damaged may make the library that reads it panic. That is caught here and
+/// reported as unreadable; who does not want the panic's own words sets a hook.
+///
 /// # Errors
 /// The file cannot be read, or what it says is no distribution.
 pub fn judge_posteriors(path: &Path, column: &str) -> std::result::Result<(u64, Guesses), NotPosteriors> {
-    let messages = read(path, column)?;
+    // The library panics at some pages that contradict themselves, where a file was damaged.
+    let messages = panic::catch_unwind(|| read(path, column))
+        .unwrap_or_else(|_| Err(NotPosteriors::Unreadable("its pages are damaged".into())))?;
     let senders: BTreeSet<u16> =
         messages.values().flat_map(|message| message.probabilities.keys().copied()).collect();
     let most = senders.last().copied().ok_or(NotPosteriors::Empty)?;
@@ -402,6 +408,27 @@ mod tests {
         );
         let refused = Err("cannot read it: column message has no place in it".to_owned());
         assert_eq!(said(nowhere, &["message"]), refused);
+    }
+
+    /// Each byte of a file in turn is another one. Whatever is read then is a distribution or an
+    /// error.
+    #[test]
+    fn a_file_that_was_damaged_anywhere_is_refused_and_never_ends_the_program() {
+        let mut written = Vec::new();
+        let messages = vec![finding(1, [0.0, 0.75, 0.25]), finding(2, [0.0, 0.5, 0.5])];
+        Findings { transfers: Vec::new(), messages }.write_posteriors(&mut written).expect("it is written");
+        let file = NamedTempFile::new().expect("a file");
+        let mut pages = 0;
+        for at in 0..written.len() {
+            for byte in [0x00, 0x7f, 0xff, written[at] ^ 0x01, written[at] ^ 0x80] {
+                let mut damaged = written.clone();
+                damaged[at] = byte;
+                std::fs::write(file.path(), &damaged).expect("it is written");
+                let error = judge_posteriors(file.path(), "there").map_err(|error| error.to_string());
+                pages += u32::from(error == Err("cannot read it: its pages are damaged".to_owned()));
+            }
+        }
+        assert!(pages > 0, "the library no longer panics: nothing need be caught");
     }
 
     #[test]

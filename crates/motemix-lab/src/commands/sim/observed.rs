@@ -7,6 +7,7 @@ use motemix_sim::{Anonymity, Findings, Guesses, Learned, judge_posteriors};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::panic;
 use std::path::Path;
 
 /// Adds what the observer of a run knows.
@@ -95,7 +96,11 @@ struct Scored {
 }
 
 pub fn score(args: &Args) -> Result<(), Failure> {
+    // A damaged file is told of in one line, and not by the library's panic as well.
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
     let judged = judge_posteriors(&args.file, &args.column);
+    panic::set_hook(usual);
     let (messages, guesses) =
         judged.map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
     if args.json {

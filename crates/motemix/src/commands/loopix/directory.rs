@@ -16,11 +16,13 @@ pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
         None => loopix::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
     };
     let directory = built.directory;
+    let changes = built.before.as_ref().map(|before| Changes::between(Some(before), &directory));
     if args.json {
         let (layers, mixes) = (directory.layers().len(), directory.mixes().count());
         let (providers, users) = (directory.providers().len(), directory.users().len());
         return Ok(report::print_json(&json!({
-            "files": built.files, "layers": layers, "mixes": mixes, "providers": providers, "users": users
+            "files": built.files, "layers": layers, "mixes": mixes, "providers": providers, "users": users,
+            "changes": changes.map(|changes| changes.in_json())
         }))?);
     }
     let where_to = match built.files.as_slice() {
@@ -28,8 +30,17 @@ pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
         [file, others @ ..] => format!("{} and {} folders of nodes", file.display(), others.len()),
         [] => String::new(),
     };
-    let text = format!("{}: {where_to}\n", counts(&directory));
-    Ok(report::print(text.as_bytes())?)
+    let counts = counts(&directory);
+    match changes {
+        None => Ok(report::print(format!("{counts}: {where_to}\n").as_bytes())?),
+        Some(changes) if changes.0.is_empty() => {
+            Ok(report::print(format!("{counts}: {where_to}, as before\n").as_bytes())?)
+        }
+        Some(changes) => {
+            report::print(format!("{counts}: {where_to}. What is not as before:\n").as_bytes())?;
+            Ok(changes.table().print()?)
+        }
+    }
 }
 
 pub fn show(args: &LoopixDirectoryShow) -> Result<(), Failure> {
@@ -40,36 +51,49 @@ pub fn show(args: &LoopixDirectoryShow) -> Result<(), Failure> {
 
 pub fn install(args: &LoopixDirectoryInstall) -> Result<(), Failure> {
     let installed = install_directory(&args.dir, &args.file).map_err(Failure::broken)?;
-    let before = installed.before.map(|directory| by_name(&directory)).unwrap_or_default();
-    let now = by_name(&installed.directory);
-    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
-    let changes = names.into_iter().filter_map(|who| {
-        let changed = changed(before.get(who), now.get(who))?;
-        Some((changed, now.get(who).or(before.get(who))?))
-    });
-    let (file, counts) = (installed.file.display(), counts(&installed.directory));
+    let changes = Changes::between(installed.before.as_ref(), &installed.directory);
     if args.json {
-        let changes: Vec<_> = changes
-            .map(|(changed, entry)| {
-                let key = hex::encode(entry.public_key().compress());
-                json!({ "change": changed, "role": entry.role().name(), "name": entry.name(), "public_key": key })
-            })
-            .collect();
-        return Ok(report::print_json(&json!({ "file": installed.file, "changes": changes }))?);
+        let told = json!({ "file": installed.file, "changes": changes.in_json() });
+        return Ok(report::print_json(&told)?);
     }
-    let mut table = Table::new(["role", "name", "address", "key", "change"]);
-    let mut any = false;
-    for (changed, entry) in changes {
-        any = true;
-        let (role, key) = (entry.role().name(), hex::encode(entry.public_key().compress()));
-        let at = address(entry.host(), entry.port());
-        table.row([role, entry.name(), &at, &key, &changed].map(str::to_owned));
+    let (file, counts) = (installed.file.display(), counts(&installed.directory));
+    if changes.0.is_empty() {
+        return Ok(report::print(format!("{file}: {counts}, as before\n").as_bytes())?);
     }
-    if any {
-        report::print(format!("{file}: {counts}. Compare keys with those whose they are\n").as_bytes())?;
-        Ok(table.print()?)
-    } else {
-        Ok(report::print(format!("{file}: {counts}, as before\n").as_bytes())?)
+    report::print(format!("{file}: {counts}. Compare keys with those whose they are\n").as_bytes())?;
+    Ok(changes.table().print()?)
+}
+
+/// Nodes of which two directories say different things, and what is different, in words.
+struct Changes(Vec<(String, NodeEntry)>);
+
+impl Changes {
+    fn between(before: Option<&Directory>, now: &Directory) -> Self {
+        let (before, now) = (before.map(by_name).unwrap_or_default(), by_name(now));
+        let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+        let changes = names.into_iter().filter_map(|who| {
+            let changed = changed(before.get(who), now.get(who))?;
+            Some((changed, now.get(who).or(before.get(who))?.clone()))
+        });
+        Self(changes.collect())
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(["role", "name", "address", "key", "change"]);
+        for (changed, entry) in &self.0 {
+            let (role, key) = (entry.role().name(), hex::encode(entry.public_key().compress()));
+            let at = address(entry.host(), entry.port());
+            table.row([role, entry.name(), &at, &key, changed].map(str::to_owned));
+        }
+        table
+    }
+
+    fn in_json(&self) -> Value {
+        let change = |(changed, entry): &(String, NodeEntry)| {
+            let key = hex::encode(entry.public_key().compress());
+            json!({ "change": changed, "role": entry.role().name(), "name": entry.name(), "public_key": key })
+        };
+        self.0.iter().map(change).collect()
     }
 }
 

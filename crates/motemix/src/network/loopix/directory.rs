@@ -37,6 +37,8 @@ pub fn nodes_of(network: &NetworkDir) -> Result<Vec<(NodeDir, NodeEntry)>, Failu
 /// A directory, and where it was put.
 pub struct Built {
     pub directory: Directory,
+    /// The one whose place it takes, if there was one and its file was named.
+    pub before: Option<Directory>,
     pub files: Vec<PathBuf>,
 }
 
@@ -55,5 +57,5 @@ pub fn build(network: &NetworkDir, out: Option<&Path>) -> Result<Built, Failure>
     for file in &files {
         directory.save(file).map_err(Failure::failed)?;
     }
-    Ok(Built { directory, files })
+    Ok(Built { directory, before: None, files })
 }

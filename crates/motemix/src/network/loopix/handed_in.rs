@@ -7,15 +7,26 @@ use motemix_loopix::files::{Directory, NodeEntry, Role, keys};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Builds a directory of the nodes whose public key files these are, and puts it in `out`.
+/// Builds a directory of the nodes whose public key files these are, and puts it in `out`, in place
+/// of the one that was there before.
 pub fn build_of(handed_in: &[PathBuf], out: &Path) -> Result<Built, Failure> {
     let nodes = handed_in.iter().map(|file| Ok((file.as_path(), read(file)?)));
     let nodes = nodes.collect::<Result<Vec<_>, Failure>>()?;
     all_differ(&nodes)?;
     all_is_there(&nodes)?;
     let directory = Directory::of_nodes(nodes.into_iter().map(|(_, entry)| entry));
+    let before = out.try_exists().unwrap_or(true).then(|| replaced(out)).transpose()?;
     directory.save(out).map_err(Failure::failed)?;
-    Ok(Built { directory, files: vec![out.to_owned()] })
+    Ok(Built { directory, before, files: vec![out.to_owned()] })
+}
+
+/// Nothing else is written over, such as a file that was handed in.
+fn replaced(out: &Path) -> Result<Directory, Failure> {
+    Directory::load(out).map_err(|error| {
+        Failure::broken(format!(
+            "{error}; a directory takes the place of a directory alone: name another file with --out"
+        ))
+    })
 }
 
 fn read(file: &Path) -> Result<NodeEntry, Failure> {

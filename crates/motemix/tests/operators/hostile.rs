@@ -1,17 +1,17 @@
-//! A hostile network, which sends every datagram again. See `again.py`.
+//! A hostile network between machines, which loses, holds up and repeats. See `hostile.py`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-/// It runs until it is asked what it did, or the story fails.
-pub struct Again {
+/// It runs until it is asked what it did, or the story fails. From then on nothing is carried.
+pub struct HostileNetwork {
     process: Child,
     says: BufReader<ChildStdout>,
 }
 
-impl Drop for Again {
+impl Drop for HostileNetwork {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.process.kill();
@@ -19,16 +19,17 @@ impl Drop for Again {
     }
 }
 
-impl Again {
-    /// `command` runs what is added to it where the machines' cables end.
-    pub fn start(mut command: Command) -> Self {
-        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/operators/again.py");
-        command.args(["python3", program]).stdin(Stdio::null()).stdout(Stdio::piped());
+impl HostileNetwork {
+    /// `command` runs what is added to it where the machines' cables end. `manners` are the share of
+    /// frames that are lost, and the mean and the longest time for which one is held up, in seconds.
+    pub fn start(mut command: Command, manners: &[&str]) -> Self {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/operators/hostile.py");
+        command.args(["python3", program]).args(manners).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("ip starts");
         let mut says = BufReader::new(process.stdout.take().expect("a pipe"));
         let mut line = String::new();
         says.read_line(&mut line).expect("a line");
-        assert_eq!(line, "records\n");
+        assert_eq!(line, "carries\n");
         Self { process, says }
     }
 
