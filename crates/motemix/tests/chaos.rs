@@ -192,7 +192,7 @@ impl Replaced {
         world.init(OTHER, &name, true);
         world.admit(OTHER, &name, Some(1), &AUTHORITIES);
         world.run(OTHER);
-        mixes[place] = OTHER.to_owned();
+        OTHER.clone_into(&mut mixes[place]);
         // What an authority has just begun to sign may name it still, and what is under way in an
         // epoch may come in the next.
         let last = AUTHORITIES.iter().map(|authority| world.latest(authority)).max().unwrap() + 2;
