@@ -16,6 +16,7 @@ mod site;
 mod status;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -32,7 +33,7 @@ use motemix_host::web;
 use motemix_host::{AuthorityKeyFile, KeyError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::archive::{Archive, epoch_of};
 use crate::ceremony::Ceremony;
@@ -90,6 +91,7 @@ pub fn run(
         let served = tokio::task::spawn_local(web::serve(listener, Rc::clone(&authority)));
         tokio::select! {
             () = authority.work() => {}
+            () = authority.keep_up() => {}
             () = until => {}
         }
         served.abort();
@@ -116,8 +118,8 @@ struct State {
     trouble: Option<String>,
     /// Authorities that voted or signed twice.
     liars: Vec<KeyId>,
-    /// What could not be asked of the others, by their places.
-    silent: Vec<String>,
+    /// Why others could not be asked, by their places.
+    silent: BTreeMap<String, String>,
 }
 
 impl Authority {
@@ -147,18 +149,12 @@ impl Authority {
             // Whoever comes when a round is under way waits for the next, unless votes are taken.
             let late =
                 now.as_millis() - attempt * round_length.as_millis() > self.config.phase.as_millis() / 2;
-            match epoch.filter(|_| !late) {
-                Some(epoch) => {
-                    let round = Round { epoch, attempt: u64::try_from(attempt).unwrap_or(u64::MAX) };
-                    match self.take_part(round).await {
-                        Ok(()) => {}
-                        Err(trouble) => {
-                            tracing::warn!(%epoch, "no document in this round: {trouble}");
-                            self.state.borrow_mut().trouble = Some(trouble);
-                        }
-                    }
+            if let Some(epoch) = epoch.filter(|_| !late) {
+                let round = Round { epoch, attempt: u64::try_from(attempt).unwrap_or(u64::MAX) };
+                if let Err(trouble) = self.take_part(round).await {
+                    tracing::warn!(%epoch, "no document in this round: {trouble}");
+                    self.state.borrow_mut().trouble = Some(trouble);
                 }
-                None => self.catch_up().await,
             }
             let next = (attempt + 1) * round_length.as_millis();
             let left = next.saturating_sub(unix_time().as_millis());
@@ -185,16 +181,13 @@ impl Authority {
             let path = path.to_owned();
             asked.spawn_local(async move { web::get(&at, &path, most, within).await });
         }
-        let (mut answers, mut silent) = (Vec::new(), Vec::new());
+        let mut answers = Vec::new();
         while let Some(answer) = asked.join_next().await {
-            match answer {
-                Ok(Ok(answer)) => answers.extend(answer),
-                Ok(Err(error)) => silent.push(error.to_string()),
-                Err(_) => {}
+            // Who does not answer is told of by `follow`, which has more time.
+            if let Ok(Ok(answer)) = answer {
+                answers.extend(answer);
             }
         }
-        silent.sort_unstable();
-        self.state.borrow_mut().silent = silent;
         answers
     }
 
@@ -202,52 +195,81 @@ impl Authority {
         self.config.authorities.iter().filter_map(|peer| peer.at.clone())
     }
 
-    /// Gets the documents of later epochs that others have and this one has not. It takes a part of
-    /// a phase at most: others must not keep this one from voting.
-    async fn catch_up(&self) {
-        // What could not be had is asked for again in the next round.
-        let _ = timeout(self.config.phase / 4, self.fetch_missing()).await;
+    /// Gets the documents of later epochs that others have and this one has not, beside the rounds:
+    /// who votes for an epoch that the others are done with votes alone. Each of the others is asked
+    /// for itself, so that one that answers slowly, or not at all, keeps nobody else's from coming.
+    async fn keep_up(self: &Rc<Self>) {
+        let mut all = JoinSet::new();
+        for at in self.others() {
+            all.spawn_local(Rc::clone(self).follow(at));
+        }
+        loop {
+            if let Err(error) = self.archive.prune() {
+                tracing::warn!("documents: {error}");
+            }
+            sleep(self.config.phase).await;
+        }
     }
 
-    async fn fetch_missing(&self) {
-        if let Err(error) = self.archive.prune() {
-            tracing::warn!("documents: {error}");
+    /// Asks one of the others once in a phase what it has.
+    async fn follow(self: Rc<Self>, at: String) {
+        loop {
+            let list = web::get(&at, "/documents", 1 << 16, self.config.phase).await;
+            let silent = list.as_ref().err().map(ToString::to_string);
+            if let Ok(Some(list)) = list {
+                for epoch in self.missing(&list) {
+                    self.fetch_from(&at, epoch).await;
+                }
+            }
+            match silent {
+                Some(why) => self.state.borrow_mut().silent.insert(at.clone(), why),
+                None => self.state.borrow_mut().silent.remove(&at),
+            };
+            sleep(self.config.phase).await;
         }
+    }
+
+    /// Which documents of a list are of use and not here.
+    fn missing(&self, list: &[u8]) -> Vec<Epoch> {
         let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
+        let last = Epoch(present.0.saturating_add(2 * self.config.ahead));
         let have = self.archive.epochs().unwrap_or_default();
-        let within = self.config.phase / 8;
-        let mut missing: Vec<Epoch> = Vec::new();
-        for list in self.ask_all("/documents", 1 << 16, within).await {
-            let epochs = listed(&list).into_iter();
-            let last = Epoch(present.0.saturating_add(2 * self.config.ahead));
-            missing.extend(epochs.filter(|epoch| (present..=last).contains(epoch) && !have.contains(epoch)));
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        for epoch in missing {
-            self.fetch(epoch).await;
-        }
+        let listed = listed(list).into_iter();
+        listed.filter(|epoch| (present..=last).contains(epoch) && !have.contains(epoch)).collect()
     }
 
-    /// Gets the document of an epoch from whoever has it.
+    /// Gets the document of an epoch from whoever has it, while others wait.
     async fn fetch(&self, epoch: Epoch) {
         let path = format!("/documents/{epoch}");
         for document in self.ask_all(&path, DOCUMENT_LEN, self.config.phase / 8).await {
-            let is_it = epoch_of(&document, &self.config.network, &self.roster) == Some(epoch);
-            if !is_it {
-                continue;
-            }
-            match self.archive.keep(&document, &self.config.network, &self.roster) {
-                Ok(_) => return,
-                Err(error) => {
-                    let trouble =
-                        format!("documents: {error}; make room, or see to the folder's permissions");
-                    tracing::warn!("{trouble}");
-                    self.state.borrow_mut().trouble = Some(trouble);
-                    return;
-                }
+            if self.take(epoch, &document) {
+                return;
             }
         }
+    }
+
+    async fn fetch_from(&self, at: &str, epoch: Epoch) {
+        let path = format!("/documents/{epoch}");
+        if let Ok(Some(document)) = web::get(at, &path, DOCUMENT_LEN, self.config.phase).await {
+            self.take(epoch, &document);
+        }
+    }
+
+    /// Keeps a document that came from another authority. `false` if it is not the one.
+    fn take(&self, epoch: Epoch, document: &[u8]) -> bool {
+        if epoch_of(document, &self.config.network, &self.roster) != Some(epoch) {
+            return false;
+        }
+        match self.archive.keep(document, &self.config.network, &self.roster) {
+            Ok(true) => tracing::info!(%epoch, "a document that others agreed on has come"),
+            Ok(false) => {}
+            Err(error) => {
+                let trouble = format!("documents: {error}; make room, or see to the folder's permissions");
+                tracing::warn!("{trouble}");
+                self.state.borrow_mut().trouble = Some(trouble);
+            }
+        }
+        true
     }
 }
 

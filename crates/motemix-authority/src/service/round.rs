@@ -22,10 +22,6 @@ const ROUNDS: usize = 2;
 impl Authority {
     /// One round, from the votes to the document.
     pub(super) async fn take_part(&self, round: Round) -> Result<(), String> {
-        self.catch_up().await;
-        if self.archive.read(round.epoch).is_some() {
-            return Ok(());
-        }
         let vote = self.vote(round)?;
         self.enter(round, &vote);
         self.exchange(round, Phase::Voting).await;
@@ -60,6 +56,10 @@ impl Authority {
             self.suspect(liar);
         }
         let Some(agreed) = agreed else {
+            // It may have come from the others meanwhile.
+            if self.archive.read(round.epoch).is_some() {
+                return Ok(());
+            }
             return Err(signing.err().unwrap_or_else(|| {
                 format!(
                     "too few signed the same document, and {} have to; see whether the others run, and whether their \

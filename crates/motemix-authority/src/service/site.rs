@@ -141,7 +141,7 @@ impl Authority {
             authorities: self.roster.len(),
             trouble: state.trouble.as_deref(),
             liars: state.liars.iter().map(ToString::to_string).collect(),
-            silent: &state.silent,
+            silent: state.silent.values().collect(),
             nodes,
         };
         json(&report)

@@ -25,7 +25,7 @@ pub(super) struct Report<'r> {
     pub(super) authorities: usize,
     pub(super) trouble: Option<&'r str>,
     pub(super) liars: Vec<String>,
-    pub(super) silent: &'r [String],
+    pub(super) silent: Vec<&'r String>,
     pub(super) nodes: Vec<Node<'r>>,
 }
 
