@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::slice;
 
 use motemix_directory::Entry;
-use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, NoPaths, PacketSlot, ReturnSlot, Storage};
 
 use crate::handle::NodeHandle;
 use crate::limits::{LOOPS, Limits, Motes};
@@ -74,6 +74,7 @@ impl TablePlan {
                 headers: table(begin, self.headers, limits.headers, HeaderSlot::new),
                 loops: table(begin, self.loops, LOOPS as u16, || 0),
                 nodes: table(begin, self.nodes, limits.nodes, Entry::default),
+                paths: NoPaths,
             }
         }
     }

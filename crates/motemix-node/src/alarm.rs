@@ -94,6 +94,11 @@ impl LoopAlarm {
         self.sounds
     }
 
+    /// Whether a loop has come back: losses before that say nothing.
+    pub(crate) const fn has_heard(&self) -> bool {
+        self.heard
+    }
+
     /// How much speaks for an attack, in per cent of what raises the alarm.
     pub const fn percent(&self, test: &LoopTest) -> u32 {
         self.evidence.saturating_mul(100) / test.threshold

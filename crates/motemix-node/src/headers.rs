@@ -9,6 +9,7 @@ use motemix_sphinx::geometry::MAX_HOPS;
 use motemix_sphinx::{Header, HeaderBuilder, NodeId, PathHop, Profile, Shape};
 use rand_core::CryptoRng;
 
+use crate::paths::LoopPaths;
 use crate::storage::Empty;
 
 /// What a header is for.
@@ -100,17 +101,20 @@ impl<P: Profile> Default for HeaderSlot<P> {
 }
 
 /// Finished headers, and those in the making.
-pub(crate) struct Headers<'s, P: Profile> {
+pub(crate) struct Headers<'s, P: Profile, L> {
     slots: &'s mut [HeaderSlot<P>],
     /// What the one is for that is made alone, and the header itself.
     purpose: Option<Purpose>,
     making: Option<HeaderBuilder<P>>,
+    /// The paths of loops. They are a field and no argument: on boards, which remember none, a
+    /// field without a size costs nothing, and an argument of what is not inlined would.
+    pub(crate) paths: L,
 }
 
-impl<'s, P: Profile> Headers<'s, P> {
-    pub(crate) fn new(slots: &'s mut [HeaderSlot<P>]) -> Self {
+impl<'s, P: Profile, L: LoopPaths> Headers<'s, P, L> {
+    pub(crate) fn new(slots: &'s mut [HeaderSlot<P>], paths: L) -> Self {
         slots.fill_with(HeaderSlot::new);
-        Self { slots, purpose: None, making: None }
+        Self { slots, purpose: None, making: None, paths }
     }
 
     /// Forgets all headers: they were made for another epoch's keys.
@@ -138,7 +142,9 @@ impl<'s, P: Profile> Headers<'s, P> {
     }
 
     pub(crate) fn take(&mut self, purpose: Purpose) -> Option<Header<P>> {
-        let slot = self.slots.iter_mut().find(|slot| slot.made() == Some(purpose))?;
+        let mut places = self.slots.iter_mut().enumerate();
+        let (place, slot) = places.find(|(_, slot)| slot.made() == Some(purpose))?;
+        self.paths.taken(place);
         match mem::replace(&mut slot.0, Place::Free) {
             Place::Made(_, header) => Some(header),
             // There is none: one that is made was looked for. Were it dropped here, the header
@@ -209,7 +215,11 @@ impl<'s, P: Profile> Headers<'s, P> {
             }
         };
         let mut hops = [PathHop { id: me, mix_key: motemix_crypto::PublicKey([0; 32]) }; MAX_HOPS];
-        for (hop, id) in hops.iter_mut().zip(path.ids()) {
+        let ids = path.ids();
+        if matches!(purpose, Purpose::Loop | Purpose::Filler) {
+            self.paths.drawn(place, me, ids);
+        }
+        for (hop, id) in hops.iter_mut().zip(ids) {
             let entry = topology.entry(*id).ok_or(PathError::NoNode)?;
             *hop = PathHop { id: *id, mix_key: entry.mix_key };
         }
@@ -288,6 +298,7 @@ impl<'s, P: Profile> Headers<'s, P> {
         // What has no place any more, because others took it meanwhile, is forgotten.
         if let Some(place) = self.place(purpose, needs) {
             self.slots[place].0 = Place::Made(purpose, header);
+            self.paths.placed(place);
         }
         Some(purpose)
     }

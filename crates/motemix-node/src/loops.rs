@@ -4,6 +4,7 @@ use motemix_sphinx::HeaderId;
 
 use crate::Instant;
 use crate::alarm::{LoopAlarm, LoopTest};
+use crate::paths::LoopPaths;
 
 /// A loop's place is its name with the second at which its time is over; zero if it is over.
 const SECOND_BITS: u32 = 16;
@@ -54,23 +55,34 @@ impl<'s> Loops<'s> {
     }
 
     /// A loop leaves. Its time is over at `deadline`.
-    pub(crate) fn sent(&mut self, id: &HeaderId, now: Instant, deadline: Instant) {
+    pub(crate) fn sent(
+        &mut self,
+        id: &HeaderId,
+        now: Instant,
+        deadline: Instant,
+        paths: &mut impl LoopPaths,
+    ) {
         let len = self.places.len();
         let order = (self.next..len).chain(0..self.next);
         let Some(at) = order.into_iter().find(|at| self.places[*at] & SECONDS == 0) else { return };
         let latest = seconds(now).saturating_add(LONGEST);
         self.places[at] = name(id) | (seconds(deadline).saturating_add(1).min(latest) & SECONDS).max(1);
         self.next = (at + 1) % len;
+        paths.sent(at);
     }
 
     /// Looks for loops whose time is over; how many, and whether the alarm begins.
-    pub(crate) fn look(&mut self, now: Instant, test: &LoopTest) -> (u64, bool) {
+    pub(crate) fn look(&mut self, now: Instant, test: &LoopTest, paths: &mut impl LoopPaths) -> (u64, bool) {
         let (mut lost, mut begins) = (0, false);
-        for place in self.places.iter_mut().filter(|place| **place & SECONDS != 0) {
+        let places = self.places.iter_mut().enumerate();
+        for (at, place) in places.filter(|(_, place)| **place & SECONDS != 0) {
             let since = seconds(now).wrapping_sub(*place & SECONDS) & SECONDS;
             if since <= SECONDS / 2 {
                 *place &= !SECONDS;
                 lost += 1;
+                if self.alarm.has_heard() {
+                    paths.lost(at);
+                }
                 begins |= self.alarm.lost(test);
             }
         }
@@ -78,7 +90,12 @@ impl<'s> Loops<'s> {
     }
 
     /// A loop has come back.
-    pub(crate) fn returned(&mut self, id: &HeaderId, test: &LoopTest) -> Option<Back> {
+    pub(crate) fn returned(
+        &mut self,
+        id: &HeaderId,
+        test: &LoopTest,
+        paths: &mut impl LoopPaths,
+    ) -> Option<Back> {
         let at = self.find(id)?;
         let in_time = self.places[at] & SECONDS != 0;
         self.places[at] = 0;
@@ -86,6 +103,7 @@ impl<'s> Loops<'s> {
             return Some(Back::Late);
         }
         self.alarm.returned(test);
+        paths.returned(at);
         Some(Back::InTime)
     }
 
@@ -108,7 +126,10 @@ fn seconds(at: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paths::private::Remember as _;
+    use crate::paths::{LoopPath, LoopTally, NoPaths, Paths};
     use core::time::Duration;
+    use motemix_sphinx::NodeId;
 
     const TEST: LoopTest = LoopTest::USUAL;
 
@@ -124,12 +145,12 @@ mod tests {
     fn a_loop_is_lost_once_and_may_come_back_late() {
         let mut places = [0; 2];
         let mut loops = Loops::new(&mut places);
-        loops.sent(&id(1), at(0), at(10));
-        assert_eq!(loops.look(at(10), &TEST), (0, false));
-        assert_eq!(loops.look(at(11), &TEST), (1, false));
-        assert_eq!(loops.look(at(70_000), &TEST), (0, false));
-        assert_eq!(loops.returned(&id(1), &TEST), Some(Back::Late));
-        assert_eq!(loops.returned(&id(1), &TEST), None);
+        loops.sent(&id(1), at(0), at(10), &mut NoPaths);
+        assert_eq!(loops.look(at(10), &TEST, &mut NoPaths), (0, false));
+        assert_eq!(loops.look(at(11), &TEST, &mut NoPaths), (1, false));
+        assert_eq!(loops.look(at(70_000), &TEST, &mut NoPaths), (0, false));
+        assert_eq!(loops.returned(&id(1), &TEST, &mut NoPaths), Some(Back::Late));
+        assert_eq!(loops.returned(&id(1), &TEST, &mut NoPaths), None);
     }
 
     #[test]
@@ -137,15 +158,15 @@ mod tests {
         let mut places = [0; 2];
         let mut loops = Loops::new(&mut places);
         for number in 1..=3 {
-            loops.sent(&id(number), at(0), at(10));
+            loops.sent(&id(number), at(0), at(10), &mut NoPaths);
         }
         assert!(!loops.is_under_way(&id(3)));
-        assert_eq!(loops.returned(&id(2), &TEST), Some(Back::InTime));
-        loops.sent(&id(4), at(5), at(15));
-        assert_eq!(loops.look(at(12), &TEST).0, 1);
+        assert_eq!(loops.returned(&id(2), &TEST, &mut NoPaths), Some(Back::InTime));
+        loops.sent(&id(4), at(5), at(15), &mut NoPaths);
+        assert_eq!(loops.look(at(12), &TEST, &mut NoPaths).0, 1);
         // The place of the first is free now, though it may yet come back until then.
         assert!(loops.is_under_way(&id(1)));
-        loops.sent(&id(5), at(12), at(20));
+        loops.sent(&id(5), at(12), at(20), &mut NoPaths);
         assert!(!loops.is_under_way(&id(1)) && loops.is_under_way(&id(4)));
     }
 
@@ -154,28 +175,53 @@ mod tests {
         let mut places = [0; 1];
         let mut loops = Loops::new(&mut places);
         for start in (0..400_000).step_by(7919) {
-            loops.sent(&id(1), at(start), at(start + 60));
-            assert_eq!(loops.look(at(start + 59), &TEST).0, 0, "at {start}");
-            assert_eq!(loops.look(at(start + 62), &TEST).0, 1, "at {start}");
+            loops.sent(&id(1), at(start), at(start + 60), &mut NoPaths);
+            assert_eq!(loops.look(at(start + 59), &TEST, &mut NoPaths).0, 0, "at {start}");
+            assert_eq!(loops.look(at(start + 62), &TEST, &mut NoPaths).0, 1, "at {start}");
         }
-        loops.sent(&id(2), at(5), at(5) + Duration::MAX);
-        assert_eq!(loops.look(at(5), &TEST).0, 0);
+        loops.sent(&id(2), at(5), at(5) + Duration::MAX, &mut NoPaths);
+        assert_eq!(loops.look(at(5), &TEST, &mut NoPaths).0, 0);
     }
 
     #[test]
     fn a_change_of_keys_excuses_what_is_under_way() {
         let mut places = [0; 1];
         let mut loops = Loops::new(&mut places);
-        loops.sent(&id(1), at(0), at(10));
+        loops.sent(&id(1), at(0), at(10), &mut NoPaths);
         loops.excuse();
-        assert_eq!(loops.look(at(100), &TEST).0, 0);
-        assert_eq!(loops.returned(&id(1), &TEST), Some(Back::Late));
+        assert_eq!(loops.look(at(100), &TEST, &mut NoPaths).0, 0);
+        assert_eq!(loops.returned(&id(1), &TEST, &mut NoPaths), Some(Back::Late));
+    }
+
+    /// What became of two loops through one node, one of which was under way when keys changed.
+    #[test]
+    fn what_is_excused_counts_for_no_node_on_its_path() {
+        let node = NodeId::new(3).unwrap();
+        for (excused, lost) in [(false, 1), (true, 0)] {
+            let (mut headers, mut of_loops, mut tallies) =
+                ([LoopPath::NONE; 1], [LoopPath::NONE; 2], [LoopTally::NONE; 4]);
+            let mut paths = Paths::new(&mut headers, &mut of_loops, &mut tallies);
+            paths.drawn(Some(0), NodeId::MIN, &[node, NodeId::MIN]);
+            paths.taken(0);
+            let mut places = [0; 2];
+            let mut loops = Loops::new(&mut places);
+            loops.sent(&id(1), at(0), at(10), &mut paths);
+            loops.sent(&id(2), at(0), at(10), &mut paths);
+            assert_eq!(loops.returned(&id(1), &TEST, &mut paths), Some(Back::InTime));
+            if excused {
+                loops.excuse();
+            }
+            assert_eq!(loops.look(at(100), &TEST, &mut paths).0, lost);
+            assert_eq!(loops.returned(&id(2), &TEST, &mut paths), Some(Back::Late));
+            let lost = u32::try_from(lost).unwrap();
+            assert_eq!(paths.through(node), Some(LoopTally { returned: 1, lost }), "late is lost");
+        }
     }
 
     #[test]
     fn without_memory_there_is_no_alarm() {
         let mut loops = Loops::new(&mut []);
-        loops.sent(&id(1), at(0), at(10));
-        assert_eq!(loops.look(at(100), &TEST), (0, false));
+        loops.sent(&id(1), at(0), at(10), &mut NoPaths);
+        assert_eq!(loops.look(at(100), &TEST, &mut NoPaths), (0, false));
     }
 }

@@ -24,6 +24,7 @@ use crate::headers::{Headers, Purpose};
 use crate::journal::{Admitted, Journal};
 use crate::loops::Loops;
 use crate::messages::Messages;
+use crate::paths::{LoopPaths, LoopTally, NoPaths};
 use crate::queue::{Due, Leave, Polled, Queue};
 use crate::rate::Rate;
 use crate::receive::{Fate, Window};
@@ -33,7 +34,7 @@ use crate::tag_table::{TagTable, WindowKey};
 
 /// A node of one network: mix, mote and receiver in one. See the crate's documentation for the run
 /// loop.
-pub struct Node<'s, P: Profile, R: CryptoRng> {
+pub struct Node<'s, P: Profile, R: CryptoRng, L = NoPaths> {
     me: NodeId,
     config: Config,
     rng: R,
@@ -41,7 +42,7 @@ pub struct Node<'s, P: Profile, R: CryptoRng> {
     queue: Queue<'s, P>,
     window: Window<'s>,
     messages: Messages<'s, P>,
-    headers: Headers<'s, P>,
+    headers: Headers<'s, P, L>,
     streams: Streams,
     rate: Rate,
     loops: Loops<'s>,
@@ -95,16 +96,16 @@ impl Nodes<'_> {
     }
 }
 
-impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
+impl<'s, P: Profile, R: CryptoRng, L: LoopPaths> Node<'s, P, R, L> {
     /// A node that waits for its first epoch, which brings its [`Config`].
-    pub fn new(me: NodeId, mut rng: R, storage: Storage<'s, P>) -> Self {
+    pub fn new(me: NodeId, mut rng: R, storage: Storage<'s, P, L>) -> Self {
         let key = WindowKey::draw(&mut rng);
         Self::with_window_key(me, rng, storage, key)
     }
 
     /// The same with a key that was drawn before: on a board with little stack nothing is drawn
     /// while a node lies there.
-    pub fn with_window_key(me: NodeId, rng: R, storage: Storage<'s, P>, key: WindowKey) -> Self {
+    pub fn with_window_key(me: NodeId, rng: R, storage: Storage<'s, P, L>, key: WindowKey) -> Self {
         // The compiler is not to know what is in there: it would make the values on the stack,
         // beside the node, and a board's stack would be a kilobyte deeper.
         let config = core::hint::black_box(&BEFORE_THE_FIRST_EPOCH);
@@ -117,7 +118,7 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
             queue: Queue::new(storage.packets, storage.schedule),
             window: Window::new(storage.window.map(|places| TagTable::new(places, key)), key),
             messages: Messages::new(storage.messages, storage.returns),
-            headers: Headers::new(storage.headers),
+            headers: Headers::new(storage.headers, storage.paths),
             streams: Streams::off(),
             rate: Rate::new(config.window),
             loops: Loops::new(storage.loops),
@@ -153,6 +154,22 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     /// How much speaks for loops that are dropped, in per cent of what raises the alarm.
     pub const fn loop_evidence(&self) -> u32 {
         self.loops.alarm().percent(&self.config.loop_test)
+    }
+
+    /// How many of this node's loops that passed `id`, there or back, came back in their time, and
+    /// how many were lost, since `id` is in the documents. A loop counts once for each node on its
+    /// path. `None` without memory for it, see [`Storage::paths`].
+    ///
+    /// Loops that are lost before any has come back do not count, nor do those that were under way
+    /// when keys changed.
+    pub fn loops_through(&self, id: NodeId) -> Option<LoopTally> {
+        self.headers.paths.through(id)
+    }
+
+    /// Counts loops through `id` anew, for callers that know that another node has it now. An id
+    /// that was vacant in between has been counted anew already.
+    pub fn forget_loops_through(&mut self, id: NodeId) {
+        self.headers.paths.forget(id);
     }
 
     /// How full the replay filter is. Before the first epoch the current one is 0.
@@ -224,7 +241,9 @@ impl<'s, P: Profile, R: CryptoRng> Node<'s, P, R> {
     }
 
     fn begin(&mut self, now: Instant, ends: Instant, config: Config) -> Result<(), EpochError> {
-        Topology::new(self.nodes.get()).map_err(EpochError::Topology)?;
+        let nodes = self.nodes.get();
+        Topology::new(nodes).map_err(EpochError::Topology)?;
+        self.headers.paths.keep(nodes);
         self.headers.clear();
         self.loops.excuse();
         let classes = Classes::new([self.rng.next_u64(), self.rng.next_u64()]);

@@ -6,11 +6,12 @@ use motemix_sphinx::Profile;
 
 use crate::headers::HeaderSlot;
 use crate::messages::{MessageSlot, ReturnSlot};
+use crate::paths::NoPaths;
 use crate::queue::PacketSlot;
 use crate::replay::FingerprintBits;
 
 /// Lent memory. Every length is the caller's choice; a table of no length is always full.
-pub struct Storage<'s, P: Profile> {
+pub struct Storage<'s, P: Profile, L = NoPaths> {
     /// Packets that wait for their delay, received messages that wait for a reply.
     pub packets: &'s mut [PacketSlot<P>],
     /// As many numbers as there are packet slots.
@@ -36,6 +37,9 @@ pub struct Storage<'s, P: Profile> {
     pub loops: &'s mut [u64],
     /// As many as the network has nodes.
     pub nodes: &'s mut [Entry],
+    /// Which nodes loops pass, so that it is known through whom they are lost:
+    /// [`Paths`](crate::Paths), or [`NoPaths`].
+    pub paths: L,
 }
 
 /// How long the tables of a [`Memory`] are. Each is an array type, so that every length has its
@@ -122,7 +126,8 @@ mod private {
     impl<T, const LEN: usize> Sealed for [T; LEN] {}
 }
 
-/// The memory of a node whose tables have fixed lengths, as on a board.
+/// The memory of a node whose tables have fixed lengths, as on a board. It remembers no
+/// paths of loops.
 pub struct Memory<P: Profile, L: Lengths> {
     packets: L::Packets<PacketSlot<P>>,
     schedule: L::Packets<u32>,
@@ -168,6 +173,7 @@ impl<P: Profile, L: Lengths> Memory<P, L> {
             headers: self.headers.as_mut(),
             loops: self.loops.as_mut(),
             nodes: self.nodes.as_mut(),
+            paths: NoPaths,
         }
     }
 }

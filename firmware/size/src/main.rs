@@ -17,8 +17,8 @@ use motemix_crypto::{BoardCurveWithoutTable as BoardCurve, PublicKey, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_multiply as _;
 use motemix_node::{
-    Config, Event, FingerprintBits, HeaderSlot, Instant, LinkId, MessageSlot, NoJournal, Node, PacketSlot,
-    ReceiptToken, ReturnSlot, Storage,
+    Config, Event, FingerprintBits, HeaderSlot, Instant, LinkId, MessageSlot, NoJournal, NoPaths, Node,
+    PacketSlot, ReceiptToken, ReturnSlot, Storage,
 };
 use motemix_sphinx::{MOTE, MixKey, Mote, NodeId};
 use rand_core::SeedableRng;
@@ -74,6 +74,7 @@ fn storage() -> Storage<'static, Motes> {
         headers: HEADER_SLOTS.keep_each(HeaderSlot::new),
         loops: LOOPS.keep_each(|| 0),
         nodes: ENTRIES.keep_each(Entry::default),
+        paths: NoPaths,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::counters::DropReason;
 use crate::epoch::{Epochs, Which};
 use crate::journal::Journal;
 use crate::messages::Returned;
+use crate::paths::LoopPaths;
 use crate::queue::{Arrival, Receipt};
 use crate::receive::Fate;
 
@@ -34,7 +35,7 @@ pub(super) enum Told {
     },
 }
 
-impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
+impl<P: Profile, R: CryptoRng, L: LoopPaths> Node<'_, P, R, L> {
     /// Takes in a datagram that came from a neighbour. Two scalar multiplications at most, three at
     /// an epoch's boundary. The buffer is overwritten. Whatever is refused is counted; the peer
     /// must not learn why. What the replay filter admits is told to `journal`.
@@ -240,7 +241,8 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     }
 
     fn loop_returned(&mut self, which: Which, id: &HeaderId) -> Result<(), DropReason> {
-        self.loops.returned(id, &self.config.loop_test).ok_or(DropReason::UnknownHeader)?;
+        let (test, paths) = (&self.config.loop_test, &mut self.headers.paths);
+        self.loops.returned(id, test, paths).ok_or(DropReason::UnknownHeader)?;
         self.counters.loops_returned += 1;
         self.answered(which);
         Ok(())

@@ -11,6 +11,7 @@ use crate::config::OWN_SHARE_OF_TICKS;
 use crate::cover::Streams;
 use crate::event::{MessageHandle, SendError};
 use crate::headers::{Headers, Needs, Purpose};
+use crate::paths::LoopPaths;
 
 /// Headers of one kind are pressing when there are fewer than one part of so many of what the pool
 /// keeps of them.
@@ -35,7 +36,7 @@ enum Wanted {
     Pressing,
 }
 
-impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
+impl<P: Profile, R: CryptoRng, L: LoopPaths> Node<'_, P, R, L> {
     /// Accepts a message for `to`. It leaves as soon as a header is ready ([`work`](Self::work)),
     /// and on a tick of the payload stream if the network has one.
     pub fn send(&mut self, now: Instant, to: NodeId, data: &[u8]) -> Result<MessageHandle, SendError> {
@@ -77,7 +78,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         if self.epochs.current().is_none() {
             return Worked { multiplications: 0, more: false };
         }
-        if Headers::<P>::lanes() > 1 {
+        if Headers::<P, L>::lanes() > 1 {
             return self.work_side_by_side(now);
         }
         if !self.headers.is_making() && !self.begin_header() {
@@ -97,7 +98,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
     /// begins work, and all others that are missing are made beside it.
     fn work_side_by_side(&mut self, now: Instant) -> Worked {
         if self.wanted(Wanted::Pressing).is_some() {
-            while self.headers.side_by_side() < Headers::<P>::lanes() && self.begin_header() {}
+            while self.headers.side_by_side() < Headers::<P, L>::lanes() && self.begin_header() {}
         }
         let (mut built, mut for_message) = (0, false);
         let multiplications = self.headers.step_side_by_side(|purpose| {
@@ -149,7 +150,7 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
         let Some(purpose) = self.wanted(Wanted::Any) else { return false };
         let Ok(topology) = Topology::new(self.nodes.get()) else { return false };
         let ways = self.config.parameters.draw_way_lengths(&mut self.rng);
-        let place = if Headers::<P>::lanes() > 1 {
+        let place = if Headers::<P, L>::lanes() > 1 {
             let waiting = |to| self.messages.is_waiting(to);
             let Some(place) = self.headers.place(purpose, &needs(&waiting, &self.streams)) else {
                 return false;
@@ -265,11 +266,11 @@ impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
             return;
         }
         self.counters.loops_sent += 1;
-        let (lost, begins) = self.loops.look(now, &self.config.loop_test);
+        let (lost, begins) = self.loops.look(now, &self.config.loop_test, &mut self.headers.paths);
         self.counters.loops_lost += lost;
         self.counters.loop_alarms += u64::from(begins);
         if let Some(id) = header_id {
-            self.loops.sent(&id, now, deadline);
+            self.loops.sent(&id, now, deadline, &mut self.headers.paths);
         }
     }
 }

@@ -15,12 +15,13 @@ use crate::Instant;
 use crate::admission::LinkId;
 use crate::counters::DropReason;
 use crate::journal::Journal;
+use crate::paths::LoopPaths;
 
 /// Packets that are processed together, each with the neighbour that it came from. Keys are told
 /// apart by their epochs.
 pub type Batch<P> = motemix_sphinx::Batch<P, LinkId, Epoch>;
 
-impl<P: Profile, R: CryptoRng> Node<'_, P, R> {
+impl<P: Profile, R: CryptoRng, L: LoopPaths> Node<'_, P, R, L> {
     /// Takes in the packets of a batch and empties it, like
     /// [`handle_datagram`](Self::handle_datagram) with each of them.
     ///

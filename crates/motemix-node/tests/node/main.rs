@@ -8,6 +8,7 @@ mod constant_rate;
 mod curve;
 mod expiry;
 mod network;
+mod passed;
 mod rate;
 mod side_by_side;
 mod statistics;

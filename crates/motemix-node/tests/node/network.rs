@@ -6,8 +6,8 @@ use std::time::Duration;
 use motemix_crypto::{Curve, Portable, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_node::{
-    Admitted, Batch, Config, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, ReceiptToken,
-    ReplyError, Storage,
+    Admitted, Batch, Config, DropReason, Event, Instant, Journal, LinkId, MessageHandle, Node, Paths,
+    ReceiptToken, ReplyError, Storage,
 };
 use motemix_sphinx::{MixKey, Mote, NodeId, Profile};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::tables::LARGE;
 
-pub type Mix<C = Portable> = Node<'static, Mote<C>, ChaCha8Rng>;
+pub type Mix<C = Portable> = Node<'static, Mote<C>, ChaCha8Rng, Paths<'static>>;
 
 /// What happens to a datagram on the air.
 pub type Air = Box<dyn FnMut(usize, NodeId, &[u8], &mut ChaCha8Rng) -> bool>;
@@ -175,7 +175,7 @@ impl<C: Curve + 'static> NetworkOf<C> {
     }
 
     /// A node that waits for its first epoch, in memory of any size.
-    pub fn node(node: usize, seed: u64, storage: Storage<'static, Mote<C>>) -> Mix<C> {
+    pub fn node(node: usize, seed: u64, storage: Storage<'static, Mote<C>, Paths<'static>>) -> Mix<C> {
         Node::new(id(node), ChaCha8Rng::seed_from_u64(seed * 1000 + node as u64), storage)
     }
 

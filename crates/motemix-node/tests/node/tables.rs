@@ -1,7 +1,9 @@
 //! The memory of nodes in these tests: from the heap, for good, as long as a story wants.
 
 use motemix_directory::Entry;
-use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{
+    FingerprintBits, HeaderSlot, LoopPath, LoopTally, MessageSlot, PacketSlot, Paths, ReturnSlot, Storage,
+};
 use motemix_sphinx::Profile;
 
 /// How long the tables are, with as many loops as packets.
@@ -26,7 +28,7 @@ pub const SMALL: Tables =
 
 impl Tables {
     /// Lends tables of these lengths.
-    pub fn lend<P: Profile>(self) -> Storage<'static, P> {
+    pub fn lend<P: Profile>(self) -> Storage<'static, P, Paths<'static>> {
         Storage {
             packets: slots(self.packets, PacketSlot::new),
             schedule: slots(self.packets, || 0),
@@ -38,6 +40,11 @@ impl Tables {
             headers: slots(self.headers, HeaderSlot::new),
             loops: slots(self.packets, || 0),
             nodes: slots(self.nodes, Entry::default),
+            paths: Paths::new(
+                slots(self.headers, || LoopPath::NONE),
+                slots(self.packets, || LoopPath::NONE),
+                slots(self.nodes, || LoopTally::NONE),
+            ),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::network::{Network, id, layered, usual};
 use crate::statistics::kolmogorov_smirnov;
 use crate::tables::{SMALL, Tables};
-use motemix_node::{Config, DropReason, Storage, Timeout};
+use motemix_node::{Config, DropReason, Paths, Storage, Timeout};
 use motemix_sphinx::{Mote, NodeId};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ fn departures(prepare: impl Fn(&mut Network)) -> (Network, usize) {
     (network, departures)
 }
 
-fn replace_receiver(network: &mut Network, storage: Storage<'static, Mote>) {
+fn replace_receiver(network: &mut Network, storage: Storage<'static, Mote, Paths<'static>>) {
     let mut node = Network::node(RECEIVER, 9, storage);
     node.prepare_epoch(network.epoch, network.mix_key(RECEIVER, network.epoch)).expect("the first");
     let entries = network.entries(network.epoch);

@@ -4,7 +4,7 @@ use motemix_directory::Entry;
 use motemix_link::stack::{ArrivalSlot, DepartureSlot, StackStorage};
 use motemix_mote::Route;
 use motemix_mote::limits::Limits;
-use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, NoPaths, PacketSlot, ReturnSlot, Storage};
 use motemix_sphinx::Profile;
 
 /// What `motemix_mote::Room` has on a board.
@@ -52,6 +52,7 @@ impl<P: Profile> Memory<P> {
             headers: &mut self.headers,
             loops: &mut self.loops,
             nodes: &mut self.nodes,
+            paths: NoPaths,
         };
         (storage, &mut self.routes)
     }
