@@ -20,15 +20,17 @@ use std::path::{Path, PathBuf};
 
 pub use client::ControlClient;
 pub use detail::{
-    ClockDetail, DiskRoom, DocumentDetail, LoopsDetail, NodeDetail, QueueFill, ReplayFill, ToldAuthority,
+    ClockDetail, DiskRoom, DocumentDetail, LoopsDetail, LoopsThrough, NodeDetail, QueueFill, ReplayFill,
+    ToldAuthority,
 };
 pub use protocol::{InboxEntry, NodeStatus, Request, Response};
 pub use server::{Call, ControlServer, bind_private};
 
 /// The longest request, in bytes with its line feed.
 pub const REQUEST_LEN: usize = 64 << 10;
-/// The longest response, in bytes with its line feed.
-pub const RESPONSE_LEN: usize = 1 << 20;
+/// The longest response, in bytes with its line feed: a status with loops through as many mixes as
+/// a document can have.
+pub const RESPONSE_LEN: usize = 2 << 20;
 /// The most messages that one [`Request::Inbox`] answers with.
 pub const INBOX_MOST: u32 = 1000;
 

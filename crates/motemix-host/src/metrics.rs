@@ -11,6 +11,7 @@
 //! TCP is open to every user of the machine, so it must not tell cover from messages;
 //! [`crate::runtime`] gives it less.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::{Ready, ready};
 use std::io;
@@ -42,7 +43,7 @@ const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=
 
 /// The values of one scrape.
 ///
-/// Values of one name, told apart by a label, have to follow each other.
+/// Values of one name, told apart by labels, have to follow each other.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     samples: Vec<Sample>,
@@ -52,7 +53,7 @@ pub struct Metrics {
 struct Sample {
     name: &'static str,
     help: &'static str,
-    label: Option<(&'static str, &'static str)>,
+    labels: Vec<(&'static str, Cow<'static, str>)>,
     value: Value,
 }
 
@@ -74,7 +75,7 @@ impl Value {
 impl Metrics {
     /// Adds a number of events since the start; `_total` is appended to its name.
     pub fn counter(&mut self, name: &'static str, help: &'static str, value: u64) {
-        self.samples.push(Sample { name, help, label: None, value: Value::Counter(value) });
+        self.counter_of(name, help, [], value);
     }
 
     /// Like [`Metrics::counter`], one of several that `label`, a name and a value, tells apart.
@@ -85,12 +86,24 @@ impl Metrics {
         label: (&'static str, &'static str),
         value: u64,
     ) {
-        self.samples.push(Sample { name, help, label: Some(label), value: Value::Counter(value) });
+        let (label, label_value) = label;
+        self.counter_of(name, help, [(label, label_value.into())], value);
+    }
+
+    /// Like [`Metrics::counter`], one of several that these labels tell apart.
+    pub fn counter_of<const LABELS: usize>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        labels: [(&'static str, Cow<'static, str>); LABELS],
+        value: u64,
+    ) {
+        self.samples.push(Sample { name, help, labels: labels.into(), value: Value::Counter(value) });
     }
 
     /// Adds a quantity that goes up and down.
     pub fn gauge(&mut self, name: &'static str, help: &'static str, value: i64) {
-        self.samples.push(Sample { name, help, label: None, value: Value::Gauge(value) });
+        self.samples.push(Sample { name, help, labels: Vec::new(), value: Value::Gauge(value) });
     }
 
     /// Like [`Metrics::gauge`], one of several that `label`, a name and a value, tells apart.
@@ -101,7 +114,9 @@ impl Metrics {
         label: (&'static str, &'static str),
         value: i64,
     ) {
-        self.samples.push(Sample { name, help, label: Some(label), value: Value::Gauge(value) });
+        let (label, label_value) = label;
+        let labels = vec![(label, label_value.into())];
+        self.samples.push(Sample { name, help, labels, value: Value::Gauge(value) });
     }
 
     /// The text of a scrape.
@@ -127,9 +142,10 @@ impl Collector for Metrics {
             };
             let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
             for sample in family {
-                match sample.label {
-                    Some(label) => sample.value.encode(&mut metric.encode_family(&[label])?)?,
-                    None => sample.value.encode(&mut metric)?,
+                if sample.labels.is_empty() {
+                    sample.value.encode(&mut metric)?;
+                } else {
+                    sample.value.encode(&mut metric.encode_family(&sample.labels)?)?;
                 }
             }
         }

@@ -23,6 +23,7 @@ mod links;
 mod mailroom;
 mod news;
 mod pace;
+mod passed;
 mod patience;
 mod readings;
 mod reserve;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use motemix_directory::Epoch;
-use motemix_node::{Batch, Instant, Journal, Node};
+use motemix_node::{Batch, Instant, Journal, LoopPaths, Node};
 use motemix_sphinx::{MixKey, Profile};
 use rand_core::CryptoRng;
 
@@ -96,9 +96,9 @@ impl<P: Profile + 'static> Crew<P> {
 
     /// Gives the node its share of the datagrams that wait, and takes in what other threads have
     /// done. `true` if there is more to do now.
-    pub(super) fn take_in<R: CryptoRng>(
+    pub(super) fn take_in<R: CryptoRng, L: LoopPaths>(
         &mut self,
-        node: &mut Node<'_, P, R>,
+        node: &mut Node<'_, P, R, L>,
         waiting: &mut FairQueue,
         journal: &mut impl Journal,
         now: impl Fn() -> Instant,
@@ -120,9 +120,9 @@ impl<P: Profile + 'static> Crew<P> {
     ///
     /// A node that does not read any more calls this: what is under way has keys, which are wiped
     /// when it ends.
-    pub(super) fn go_on<R: CryptoRng>(
+    pub(super) fn go_on<R: CryptoRng, L: LoopPaths>(
         &mut self,
-        node: &mut Node<'_, P, R>,
+        node: &mut Node<'_, P, R, L>,
         journal: &mut impl Journal,
         now: impl Fn() -> Instant,
     ) -> bool {
@@ -132,9 +132,9 @@ impl<P: Profile + 'static> Crew<P> {
     }
 
     /// Takes in what other threads have done. `true` if there was anything.
-    fn take_back<R: CryptoRng>(
+    fn take_back<R: CryptoRng, L: LoopPaths>(
         &mut self,
-        node: &mut Node<'_, P, R>,
+        node: &mut Node<'_, P, R, L>,
         journal: &mut impl Journal,
         now: &impl Fn() -> Instant,
     ) -> bool {
@@ -150,10 +150,10 @@ impl<P: Profile + 'static> Crew<P> {
 
     /// Does one piece of work of the line, if others have done nothing meanwhile: what came back
     /// may have to leave, which goes first.
-    fn lend_a_hand<R: CryptoRng>(
+    fn lend_a_hand<R: CryptoRng, L: LoopPaths>(
         &mut self,
         others_did: bool,
-        node: &mut Node<'_, P, R>,
+        node: &mut Node<'_, P, R, L>,
         journal: &mut impl Journal,
         now: &impl Fn() -> Instant,
     ) {
@@ -163,9 +163,9 @@ impl<P: Profile + 'static> Crew<P> {
     }
 
     /// Does what is the node's alone, and puts back into the line what is not done with.
-    fn decide<R: CryptoRng>(
+    fn decide<R: CryptoRng, L: LoopPaths>(
         &mut self,
-        node: &mut Node<'_, P, R>,
+        node: &mut Node<'_, P, R, L>,
         done: Done<P>,
         journal: &mut impl Journal,
         now: Instant,
@@ -182,7 +182,7 @@ impl<P: Profile + 'static> Crew<P> {
     }
 
     /// Puts what waits into the line, as far as somebody will soon be free for it.
-    fn hand_out<R: CryptoRng>(&mut self, node: &Node<'_, P, R>, waiting: &mut FairQueue) {
+    fn hand_out<R: CryptoRng, L: LoopPaths>(&mut self, node: &Node<'_, P, R, L>, waiting: &mut FairQueue) {
         while !waiting.is_empty() && self.has_room() {
             let mut batch = self.spare.pop().unwrap_or_default();
             self.counters.count(rounds::fill(&mut batch, waiting, self.pace.most));

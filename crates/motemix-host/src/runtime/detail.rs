@@ -34,6 +34,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
     pub(super) fn status(&self) -> NodeStatus {
         let (replay, counters) = (self.node.replay_fill().current, self.node.counters());
         let (packets, most) = self.node.queue_fill();
+        self.count_loops();
         let mut status = status(self.config, &self.key, &self.time, &self.shared, &self.mailroom);
         status.id = self.node.id().get();
         if let Some(detail) = &mut status.detail {
@@ -50,6 +51,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 sent: counters.loops_sent,
                 returned: counters.loops_returned,
                 lost: counters.loops_lost,
+                through: self.shared.passed().lately(),
             });
         }
         status

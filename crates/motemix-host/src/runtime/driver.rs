@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant as HostInstant};
 
 use motemix_directory::Epoch;
-use motemix_node::{Admitted, Config, Digest, Event, Journal as _, MessageHandle, Node, ReplyError};
+use motemix_node::{Admitted, Config, Digest, Event, Journal as _, MessageHandle, Node, Paths, ReplyError};
 use motemix_sphinx::{MixKey, NodeId, Profile};
 use rand_core::Rng as _;
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +44,7 @@ pub(super) const FAREWELL: Duration = Duration::from_millis(50);
 
 /// A node with everything around it.
 pub(super) struct Driver<'t, P: Profile> {
-    pub(super) node: Node<'t, P, HostRng>,
+    pub(super) node: Node<'t, P, HostRng, Paths<'t>>,
     pub(super) network: Network,
     pub(super) mailroom: Mailroom,
     pub(super) shared: Shared,
@@ -234,6 +234,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 Err(error) => return Err(error),
             };
             self.examine(host_now, error.as_ref(), complete);
+            self.count_loops();
             self.supervisor.status(&self.shared.in_short(self.network.epoch));
             // Here and nowhere else: whatever holds this loop up for long is worth a restart.
             self.supervisor.alive();
@@ -353,6 +354,11 @@ impl<P: Profile + 'static> Driver<'_, P> {
         });
     }
 
+    /// Keeps what became of loops through each node, for whoever asks.
+    pub(super) fn count_loops(&self) {
+        self.shared.passed().count(|id| self.node.loops_through(id));
+    }
+
     async fn end(&mut self) -> Result<(), RuntimeError> {
         self.supervisor.stopping();
         if let Err(error) = self.diary.logs.sync() {
@@ -412,9 +418,14 @@ impl<P: Profile + 'static> Driver<'_, P> {
             .set_network(&self.network, P::GEOMETRY.packet_len(), secret)
             .map_err(|error| RuntimeError::System("the platform has no entropy", error))?;
         self.routes = self.network.ids().map(|node| self.links.route(node?)).collect();
+        self.count_loops();
         let now = self.clock.now();
         let begun = self.node.begin_epoch(now, epoch, now + lasts, self.network.entries(), config);
-        begun.map_err(|error| RuntimeError::Epoch(epoch, error))
+        begun.map_err(|error| RuntimeError::Epoch(epoch, error))?;
+        for id in self.shared.passed().begin(&self.network) {
+            self.node.forget_loops_through(id);
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! have their turn.
 
 use motemix_crypto::Curve as _;
-use motemix_node::{Batch, Instant, Journal, Node};
+use motemix_node::{Batch, Instant, Journal, LoopPaths, Node};
 use motemix_sphinx::Profile;
 use rand_core::CryptoRng;
 
@@ -28,8 +28,8 @@ const STEPS: usize = 2;
 
 /// Hands the node its share of the datagrams that wait: in batches where enough wait, and one after
 /// the other where not. `count` is told of the batches.
-pub(super) fn take_in<P: Profile, R: CryptoRng>(
-    node: &mut Node<'_, P, R>,
+pub(super) fn take_in<P: Profile, R: CryptoRng, L: LoopPaths>(
+    node: &mut Node<'_, P, R, L>,
     waiting: &mut FairQueue,
     (batch, pace, mut count): (&mut Batch<P>, Pace, impl FnMut(usize)),
     journal: &mut impl Journal,
@@ -70,8 +70,8 @@ pub(super) fn fill<P: Profile>(batch: &mut Batch<P>, waiting: &mut FairQueue, mo
 /// Lets the node build its own headers: one step if nothing waits, because something may arrive;
 /// its share if datagrams wait. A step is one multiplication, or one in each lane of the curve,
 /// which may go beyond the share by less than the lanes. `true` if there is more to build.
-pub(super) fn build<P: Profile, R: CryptoRng>(
-    node: &mut Node<'_, P, R>,
+pub(super) fn build<P: Profile, R: CryptoRng, L: LoopPaths>(
+    node: &mut Node<'_, P, R, L>,
     others_wait: bool,
     now: impl Fn() -> Instant,
 ) -> bool {

@@ -5,7 +5,7 @@
 //! and what is passed on together, blurred and late, so that neither the coming of one packet nor
 //! its kind can be read from it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use motemix_directory::Epoch;
 use motemix_link::meeting::HandshakeDrop;
-use motemix_node::{Counters, DropReason};
+use motemix_node::{Counters, DropReason, LoopTally};
 
 use super::Started;
 use super::crew::CrewCounters;
 use super::detail::disk_room;
+use super::passed::Passed;
 use crate::NodeConfig;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
@@ -98,6 +99,8 @@ pub(super) struct Shared {
     /// What became of the last word to each authority: the first epoch of which it has no key, and
     /// why it did not take more.
     told: Rc<RefCell<BTreeMap<String, ToldAuthority>>>,
+    /// Whom loops pass. It is as long as the document, so it is counted once a second.
+    passed: Rc<RefCell<Passed>>,
     started: Instant,
 }
 
@@ -127,6 +130,7 @@ impl Shared {
             coarse: Rc::default(),
             silence: Rc::default(),
             told: Rc::default(),
+            passed: Rc::default(),
             started: Instant::now(),
         }
     }
@@ -162,6 +166,11 @@ impl Shared {
     /// The authorities, by their places.
     pub(super) fn authorities(&self) -> Vec<ToldAuthority> {
         self.told.borrow().values().cloned().collect()
+    }
+
+    /// Whom loops pass.
+    pub(super) fn passed(&self) -> RefMut<'_, Passed> {
+        self.passed.borrow_mut()
     }
 
     pub(super) fn set_health(&self, health: Health) {
@@ -258,6 +267,7 @@ impl Shared {
             );
         }
         fill_sessions(&totals.sessions, metrics);
+        fill_passed(&self.passed.borrow(), metrics);
         let last_try = "Round trip of the try that was acknowledged, in microseconds";
         let all_tries = "From taking a message until its acknowledgement, in microseconds";
         for (name, help, times, share) in [
@@ -341,6 +351,21 @@ fn fill_sessions(sessions: &SessionCounters, metrics: &mut Metrics) {
     metrics.gauge("motemix_link_neighbours", help, gauge(sessions.neighbours));
     let help = "Neighbours with whom there is a key";
     metrics.gauge("motemix_link_neighbours_with_key", help, gauge(sessions.with_key));
+}
+
+/// What became of loops, by the mixes that they passed.
+fn fill_passed(passed: &Passed, metrics: &mut Metrics) {
+    type Figure = fn(LoopTally) -> u32;
+    let figures: [(&str, &str, Figure); 2] = [
+        ("motemix_loops_through_returned", "Loops through this mix that came back in time", |of| of.returned),
+        ("motemix_loops_through_lost", "Loops through this mix that were not back in time", |of| of.lost),
+    ];
+    for (name, help, figure) in figures {
+        for (mix, layer, tally) in passed.mixes() {
+            let labels = [("mix", mix.to_owned().into()), ("layer", layer.to_string().into())];
+            metrics.counter_of(name, help, labels, figure(tally).into());
+        }
+    }
 }
 
 fn gauge(value: u64) -> i64 {

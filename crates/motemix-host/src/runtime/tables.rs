@@ -2,7 +2,9 @@
 
 use motemix_crypto::Curve as _;
 use motemix_directory::{Entry, MAX_NODES};
-use motemix_node::{FingerprintBits, HeaderSlot, MessageSlot, PacketSlot, ReturnSlot, Storage};
+use motemix_node::{
+    FingerprintBits, HeaderSlot, LoopPath, LoopTally, MessageSlot, PacketSlot, Paths, ReturnSlot, Storage,
+};
 use motemix_sphinx::Profile;
 
 use crate::config::Limits;
@@ -25,6 +27,9 @@ pub(super) struct Tables<P: Profile> {
     headers: Vec<HeaderSlot<P>>,
     loops: Vec<u64>,
     nodes: Vec<Entry>,
+    paths_of_headers: Vec<LoopPath>,
+    paths_of_loops: Vec<LoopPath>,
+    tallies: Vec<LoopTally>,
 }
 
 impl<P: Profile> Tables<P> {
@@ -32,6 +37,7 @@ impl<P: Profile> Tables<P> {
         let [queue, in_flight, headers] =
             [limits.queue, limits.in_flight, limits.headers].map(|limit| limit as usize);
         let tags = |limit| vec![0; places(limit)];
+        let headers = pool(headers, P::Curve::lanes());
         Self {
             packets: slots(queue, PacketSlot::new),
             schedule: vec![0; queue],
@@ -39,13 +45,16 @@ impl<P: Profile> Tables<P> {
             window: [tags(limits.inbox_window), tags(limits.inbox_window)],
             messages: slots(in_flight, MessageSlot::new),
             returns: slots(in_flight * TRIES, ReturnSlot::new),
-            headers: slots(pool(headers, P::Curve::lanes()), HeaderSlot::new),
+            headers: slots(headers, HeaderSlot::new),
             loops: vec![0; LOOPS],
             nodes: vec![Entry::default(); MAX_NODES],
+            paths_of_headers: vec![LoopPath::NONE; headers],
+            paths_of_loops: vec![LoopPath::NONE; LOOPS],
+            tallies: vec![LoopTally::NONE; MAX_NODES],
         }
     }
 
-    pub(super) fn lend(&mut self) -> Storage<'_, P> {
+    pub(super) fn lend(&mut self) -> Storage<'_, P, Paths<'_>> {
         let [window, older_window] = &mut self.window;
         Storage {
             packets: &mut self.packets,
@@ -58,6 +67,7 @@ impl<P: Profile> Tables<P> {
             headers: &mut self.headers,
             loops: &mut self.loops,
             nodes: &mut self.nodes,
+            paths: Paths::new(&mut self.paths_of_headers, &mut self.paths_of_loops, &mut self.tallies),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `motemix net`: a network of processes on this machine.
 
 use super::load_config;
+use super::status::through;
 use crate::cli::{Links, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
@@ -316,8 +317,13 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     let running = rows.iter().filter_map(|row| Some((row.name.as_str(), row.status.as_ref()?.epoch)));
     reasons.extend(in_another_epoch(&running.collect::<Vec<_>>()));
     print(args.dir.json, &rows, &table)?;
-    if !args.dir.json && !reasons.is_empty() {
-        report::print(format!("\n{reasons}").as_bytes())?;
+    if !args.dir.json {
+        let details = rows.iter().filter_map(|row| row.status.as_ref()?.detail.as_ref());
+        let loops = details.filter_map(|detail| detail.loops.as_ref());
+        through(&loops.flat_map(|loops| &loops.through).collect())?;
+        if !reasons.is_empty() {
+            report::print(format!("\n{reasons}").as_bytes())?;
+        }
     }
     unreadable.map_or(Ok(()), Err)
 }

@@ -3,6 +3,8 @@
 mod network;
 mod node;
 
+pub use node::through;
+
 use super::load_config;
 use crate::cli::Status;
 use crate::failure::Failure;

@@ -13,6 +13,7 @@ mod init;
 mod launch;
 mod layout;
 pub mod loopix;
+mod lossy;
 mod plan;
 mod ports;
 mod presence;
@@ -26,6 +27,7 @@ pub use folder::{check_empty, check_sockets, make_whole, no_nodes};
 pub use init::{Blueprint, hops, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};
+pub use lossy::Layers;
 pub use plan::{
     Duty, PlannedNode, RECEIVER, bind, bind_below, check_paths, consecutive, loopback, metrics_addresses,
     plan, port_is_taken, without_cover,

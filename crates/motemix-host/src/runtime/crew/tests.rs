@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret};
 use motemix_directory::{Entry, Parameters, Role};
-use motemix_node::{Admitted, Config, DropReason};
+use motemix_node::{Admitted, Config, DropReason, Paths};
 use motemix_sphinx::{HeaderBuilder, MessageId, Mote, NodeId, PathHop, Shape};
 use tokio::runtime::Builder;
 
@@ -63,7 +63,7 @@ fn packets(count: u64) -> Vec<[u8; 280]> {
 /// A node, its crew, and what is around them.
 struct Bench<'t, C: Curve + 'static> {
     crew: Crew<Mote<C>>,
-    node: Node<'t, Mote<C>, HostRng>,
+    node: Node<'t, Mote<C>, HostRng, Paths<'t>>,
     waiting: FairQueue,
     notes: Notes,
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use motemix_node::{Journal, Node};
+use motemix_node::{Journal, Node, Paths};
 use motemix_sphinx::Profile;
 
 use crate::clock::HostClock;
@@ -12,7 +12,7 @@ use crate::runtime::links;
 
 /// Sorts datagrams by their sources.
 pub(super) struct Intake<'i, 't, P: Profile, J> {
-    pub(super) node: &'i mut Node<'t, P, HostRng>,
+    pub(super) node: &'i mut Node<'t, P, HostRng, Paths<'t>>,
     pub(super) sources: &'i Sources,
     pub(super) arrived: &'i mut FairQueue,
     pub(super) journal: &'i mut J,

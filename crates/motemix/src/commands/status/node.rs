@@ -1,6 +1,7 @@
 //! How a node is, as it says over its control socket.
 
 use crate::failure::Failure;
+use crate::network::Layers;
 use crate::report::{self, Table, counted};
 use motemix_directory::UnixTime;
 use motemix_host::NodeConfig;
@@ -13,10 +14,27 @@ pub fn show(config: &NodeConfig, json: bool) -> Result<(), Failure> {
         return Ok(report::print_json(&status)?);
     }
     table(&status).print()?;
+    let detail = status.detail.as_ref();
+    let loops = detail.and_then(|detail| detail.loops.as_ref());
+    through(&loops.iter().flat_map(|loops| &loops.through).collect())?;
     if status.health.reasons.is_empty() {
         return Ok(());
     }
     Ok(report::print(format!("\n{}", status.health.text()).as_bytes())?)
+}
+
+/// What became of loops by the mixes that they passed, and which mixes lose them.
+pub fn through(layers: &Layers) -> Result<(), Failure> {
+    if layers.is_empty() {
+        return Ok(());
+    }
+    report::print(b"\nloops of this epoch and the one before, by the mixes that they passed:\n\n")?;
+    layers.table().print()?;
+    let lossy: String = layers.lossy().into_iter().map(|line| report::printable(&line) + "\n").collect();
+    if !lossy.is_empty() {
+        report::print(format!("\n{lossy}").as_bytes())?;
+    }
+    Ok(())
 }
 
 fn table(status: &NodeStatus) -> Table {
