@@ -124,7 +124,7 @@ fn alerts_ask_for_what_nodes_tell() {
     let rules = fs::read_to_string(packaging().join("prometheus/motemix.rules.yml")).expect("rules");
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
     let manual = fs::read_to_string(manual).expect("the manual");
-    for heading in ["How a node is", "Loops that do not come back"] {
+    for heading in ["How a node is", "Loops that do not come back", "Which mix loses packets"] {
         assert!(rules.contains(heading) && manual.contains(&format!("## {heading}")), "{heading}");
     }
     let network = Running::up(Network::init(&["--mixes", "3", "--motes", "1"]));

@@ -74,6 +74,68 @@ fn a_node_tells_its_operator_how_it_is() {
     motemix(["status", "--config", config]).fails(1, &["control.sock", "no node is running here"]);
 }
 
+/// Lines of a command that name a mix.
+fn named(words: [&str; 3]) -> Vec<String> {
+    let said = motemix(words).succeeds();
+    said.lines().filter(|line| line.contains(" loses packets: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_mix_that_drops_packets_is_named() {
+    let running =
+        Running::up(Network::init(&["--motes", "1", "--mean-delay", "10ms", "--loop-cover", "100ms"]));
+    let config = running.0.config("mote-1");
+    let config = config.to_str().expect("UTF-8");
+    let through = || status(config)["detail"]["loops"]["through"].as_array().expect("a list").clone();
+    let figure = |mix: &str, what: &str| {
+        let told = through().into_iter().find(|told| told["name"] == mix);
+        told.map_or(0, |told| told[what].as_u64().expect("a figure"))
+    };
+    let mixes = ["mix-1", "mix-2", "mix-3", "mix-4", "mix-5", "mix-6"];
+    wait_until("loops came back through every mix", || {
+        mixes.into_iter().all(|mix| figure(mix, "returned") >= 20)
+    });
+    let [of_node, of_network] = [["status", "--config", config], ["net", "status", running.dir()]];
+    for words in [of_node, of_network] {
+        assert!(named(words).is_empty(), "nobody drops yet: {:?}", named(words));
+    }
+
+    // It runs again, and drops what arrives.
+    running.kill("mix-3");
+    let file = running.0.config("mix-3");
+    let text = std::fs::read_to_string(&file).expect("a configuration");
+    std::fs::write(&file, text + "\n[faults]\nloss = 1.0\n").expect("a writable file");
+    let _dropping = running.restart("mix-3");
+    for words in [of_node, of_network] {
+        wait_until("a mix is named", || !named(words).is_empty());
+    }
+    wait_until("more loops are lost", || figure("mix-3", "lost") >= 200);
+    for words in [of_node, of_network] {
+        let named = named(words);
+        assert!(named.len() == 1 && named[0].starts_with("mix-3 loses packets: "), "{named:?}");
+    }
+    // Others on the same paths have their share of it, and loops come back through them all the
+    // same.
+    let before = mixes.map(|mix| figure(mix, "returned"));
+    wait_until("loops come back without it", || figure("mix-1", "returned") >= before[0] + 20);
+    assert!(figure("mix-1", "lost") > 0);
+    assert_eq!(figure("mix-3", "returned"), before[2]);
+    let table = motemix(of_node).succeeds();
+    let row = table.lines().find(|line| line.contains("mix-3, ")).expect("the row of its layer");
+    assert_eq!(row.split_whitespace().next(), Some("2"), "{table}");
+
+    let metrics = running.0.path("nodes/mote-1/state/metrics.sock");
+    let mut stream = std::os::unix::net::UnixStream::connect(metrics).expect("it listens");
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut metrics = String::new();
+    stream.read_to_string(&mut metrics).expect("metrics");
+    for (mix, layer) in mixes.into_iter().zip([0, 1, 2, 0, 1, 2]) {
+        let name = format!("motemix_loops_through_lost_total{{mix=\"{mix}\",layer=\"{layer}\"}} ");
+        let lost = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        assert!(lost.is_some_and(|lost| lost != "0"), "{name}{lost:?}");
+    }
+}
+
 #[test]
 fn a_node_tells_which_authorities_have_its_keys() {
     let mut world = World::on_loopback();
