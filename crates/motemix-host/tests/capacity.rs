@@ -14,8 +14,8 @@ use motemix_host::curve::HostCurve;
 use motemix_host::rng::HostRng;
 use motemix_host::store::{ReplayLogs, StoreError};
 use motemix_node::{
-    Admitted, Config, Digest, FingerprintBits, HeaderSlot, Instant as NodeInstant, MessageSlot, Node,
-    PacketSlot, ReturnSlot, Storage,
+    Admitted, Config, Digest, FingerprintBits, HeaderSlot, Instant as NodeInstant, MessageSlot, NoPaths,
+    Node, PacketSlot, ReturnSlot, Storage,
 };
 use motemix_sphinx::{Host1k, MixKey, NodeId};
 
@@ -70,6 +70,7 @@ fn a_host_holds_an_hour_of_20000_packets_a_second_and_knows_them_after_a_restart
         headers: &mut slots.4,
         loops: &mut [],
         nodes: &mut nodes,
+        paths: NoPaths,
     };
     let me = NodeId::new(0).unwrap();
     let config = Config::thesis();

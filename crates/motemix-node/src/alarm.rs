@@ -95,7 +95,7 @@ impl LoopAlarm {
     }
 
     /// Whether a loop has come back: losses before that say nothing.
-    pub(crate) const fn has_heard(&self) -> bool {
+    pub(crate) const fn has_heard(self) -> bool {
         self.heard
     }
 

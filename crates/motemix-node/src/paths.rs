@@ -123,23 +123,23 @@ pub(crate) mod private {
     }
 
     impl Remember for NoPaths {
-        #[inline(always)]
+        #[inline]
         fn drawn(&mut self, _: Option<usize>, _: NodeId, _: &[NodeId]) {}
-        #[inline(always)]
+        #[inline]
         fn placed(&mut self, _: usize) {}
-        #[inline(always)]
+        #[inline]
         fn taken(&mut self, _: usize) {}
-        #[inline(always)]
+        #[inline]
         fn sent(&mut self, _: usize) {}
-        #[inline(always)]
+        #[inline]
         fn lost(&mut self, _: usize) {}
-        #[inline(always)]
+        #[inline]
         fn returned(&mut self, _: usize) {}
-        #[inline(always)]
+        #[inline]
         fn keep(&mut self, _: &[Entry]) {}
-        #[inline(always)]
+        #[inline]
         fn forget(&mut self, _: NodeId) {}
-        #[inline(always)]
+        #[inline]
         fn through(&self, _: NodeId) -> Option<LoopTally> {
             None
         }

@@ -50,7 +50,7 @@ impl Loops {
 
     /// The part of them that was lost.
     fn share(self) -> f64 {
-        self.lost as f64 / self.all().max(1) as f64
+        float(self.lost) / float(self.all().max(1))
     }
 
     fn percent(self) -> String {
@@ -95,8 +95,8 @@ impl Layers {
 
     /// A line for each mix that loses more than the others of its layer.
     pub fn lossy(&self) -> Vec<String> {
-        let compared: usize = self.0.values().map(BTreeMap::len).sum();
-        let most = FALSE_NAMES / compared.max(1) as f64;
+        let compared = self.0.values().map(BTreeMap::len).sum::<usize>() as u64;
+        let most = FALSE_NAMES / float(compared.max(1));
         let mut lines = Vec::new();
         for (layer, mixes) in &self.0 {
             let all = sum(mixes);
@@ -138,8 +138,8 @@ fn chance(these: Loops, others: Loops) -> f64 {
     let mut sum = term;
     // One more of these is lost, and one less of the others, until nothing is left to exchange.
     for more in 0..others.lost.min(these.returned) {
-        let [from_others, from_returned] = [others.lost - more, these.returned - more].map(|n| n as f64);
-        let [to_these, to_others] = [these.lost + more + 1, others.returned + more + 1].map(|n| n as f64);
+        let [from_others, from_returned] = [others.lost - more, these.returned - more].map(float);
+        let [to_these, to_others] = [these.lost + more + 1, others.returned + more + 1].map(float);
         term *= from_others / to_these * (from_returned / to_others);
         sum += term;
         if term < sum * f64::EPSILON {
@@ -152,7 +152,12 @@ fn chance(these: Loops, others: Loops) -> f64 {
 /// The logarithm of the number of ways to choose so many of `all`.
 fn ln_choose(all: u64, chosen: u64) -> f64 {
     let least = chosen.min(all - chosen);
-    (1..=least).map(|n| ((all - least + n) as f64 / n as f64).ln()).sum()
+    (1..=least).map(|n| (float(all - least + n) / float(n)).ln()).sum()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "so many loops make no difference to a share")]
+fn float(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]
@@ -202,7 +207,7 @@ mod tests {
         }
 
         fn is(&mut self, share: f64) -> bool {
-            (self.next() as f64 / u64::MAX as f64) < share
+            (float(self.next()) / float(u64::MAX)) < share
         }
     }
 
