@@ -34,8 +34,9 @@ impl LoopPath {
 
     fn new(me: NodeId, hops: &[NodeId]) -> Self {
         let mut path = Self::NONE;
-        for hop in hops {
-            if *hop == me || path.nodes().contains(hop) {
+        for (at, hop) in hops.iter().enumerate() {
+            let again = hops.iter().take(at).any(|earlier| earlier == hop);
+            if again || *hop == me {
                 continue;
             }
             let Some(place) = path.nodes.get_mut(usize::from(path.count)) else { break };

@@ -226,8 +226,8 @@ mod tests {
             Self { random: Random(seed), width, mixes: mixes.collect() }
         }
 
-        /// So many loops more, of which this share is lost on the way. Whenever one passes the first
-        /// mix, it is dropped with this probability.
+        /// So many loops more, of which this share is lost on the way. Whenever one passes the
+        /// first mix, it is dropped with this probability.
         fn run(&mut self, loops: u64, honest: f64, drops: f64) {
             for _ in 0..loops {
                 let mut way = Vec::new();
