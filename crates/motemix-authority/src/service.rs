@@ -232,10 +232,10 @@ impl Authority {
     /// Which documents of a list are of use and not here.
     fn missing(&self, list: &[u8]) -> Vec<Epoch> {
         let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
-        let last = Epoch(present.0.saturating_add(2 * self.config.ahead));
+        let of_use = present..=Epoch(present.0.saturating_add(2 * self.config.ahead));
         let have = self.archive.epochs().unwrap_or_default();
-        let listed = listed(list).into_iter();
-        listed.filter(|epoch| (present..=last).contains(epoch) && !have.contains(epoch)).collect()
+        let epochs = listed(list).into_iter();
+        epochs.filter(|epoch| of_use.contains(epoch) && !have.contains(epoch)).collect()
     }
 
     /// Gets the document of an epoch from whoever has it, while others wait.
