@@ -157,7 +157,7 @@ fn story(lasts: Duration, links: &[&str]) {
     // Nobody ends these.
     let ends: Vec<_> = RECEIVERS.map(str::to_owned).into_iter().chain((0..CLIENTS).map(client)).collect();
     nothing_is_unwrapped_twice(&world, &ends, &hostile.ends(), links == PLAIN);
-    looks.are_flat(&ends);
+    looks.are_flat(&ends, OTHER);
 }
 
 /// Protected links drop what is sent again before anybody unwraps it.
