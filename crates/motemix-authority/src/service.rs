@@ -195,9 +195,10 @@ impl Authority {
         self.config.authorities.iter().filter_map(|peer| peer.at.clone())
     }
 
-    /// Gets the documents of later epochs that others have and this one has not, beside the rounds:
-    /// who votes for an epoch that the others are done with votes alone. Each of the others is asked
-    /// for itself, so that one that answers slowly, or not at all, keeps nobody else's from coming.
+    /// Gets the documents of later epochs that others have and this one has not, beside the
+    /// rounds: who votes for an epoch that the others are done with votes alone. Each of the others
+    /// is asked for itself, so that one that answers slowly, or not at all, keeps nobody else's
+    /// from coming.
     async fn keep_up(self: &Rc<Self>) {
         let mut all = JoinSet::new();
         for at in self.others() {
