@@ -18,7 +18,7 @@ use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
 
-use super::{Curve, PublicKey, SharedSecret};
+use super::{AsReceived, Curve, PublicKey, SharedSecret};
 use crate::Secret;
 use crate::ed25519::base_times_montgomery;
 use crate::secret::wiped;
@@ -36,6 +36,8 @@ pub type BoardCurve = Words<OfThisCore>;
 pub type BoardCurveWithoutTable = WordsWithoutTable<OfThisCore>;
 
 impl<A: Arithmetic> Curve for Words<A> {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         let mut clamped = secret.duplicate();
         let [low, .., high] = clamped.expose_mut();
@@ -57,6 +59,8 @@ impl<A: Arithmetic> Curve for Words<A> {
 pub struct WordsWithoutTable<A>(PhantomData<A>);
 
 impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         let mut base = [0; 32];
         base[0] = 9;
