@@ -26,7 +26,7 @@ pub(super) const PRIME_TIMES_64: [u32; WORDS + 1] =
 /// Arithmetic modulo p on eight words, the least first. Any eight words are an element, not only
 /// those below p, and so is every result. A type, because each core has instructions of its own.
 ///
-/// Every operation takes one time for all operands on the core that it is made for.
+/// Where secrets come in, it has to be [`ConstantTime`] as well.
 pub trait Arithmetic {
     /// `a + b`, in the place of `a`.
     fn add(a: &mut [u32; WORDS], b: &[u32; WORDS]);
@@ -55,14 +55,13 @@ pub trait Arithmetic {
     /// The coordinate of the point of this index, below 8. All points are read, whichever it is.
     #[inline]
     fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
-        // Neither how great the index may be nor that masks are all bits or none is seen by the
-        // compiler: of either it could make branches.
-        let index = black_box(index);
-        *chosen = [0; WORDS];
-        for (at, point) in (0..).zip(table) {
-            let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
-            chosen.iter_mut().zip(&point[coordinate]).for_each(|(word, other)| *word |= other & mask);
-        }
+        choose_among(chosen, table, index, coordinate);
+    }
+
+    /// The same of two tables behind one another: the index is below 16.
+    #[inline]
+    fn choose_of_two(chosen: &mut [u32; WORDS], tables: &[Table; 2], index: u32, coordinate: usize) {
+        choose_among(chosen, tables.as_flattened(), index, coordinate);
     }
 
     /// `a` to the power of 2^`times`, in the place of `a`.
@@ -112,6 +111,28 @@ pub trait Arithmetic {
     }
 }
 
+/// As [`Arithmetic::choose`], of any number of points.
+#[inline]
+fn choose_among(
+    chosen: &mut [u32; WORDS],
+    points: &[[[u32; WORDS]; COORDINATES]],
+    index: u32,
+    coordinate: usize,
+) {
+    // Neither how great the index may be nor that masks are all bits or none is seen by the
+    // compiler: of either it could make branches.
+    let index = black_box(index);
+    *chosen = [0; WORDS];
+    for (at, point) in (0..).zip(points) {
+        let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
+        chosen.iter_mut().zip(&point[coordinate]).for_each(|(word, other)| *word |= other & mask);
+    }
+}
+
+/// Arithmetic whose operations take one time for all operands, on the core that it is made for: what
+/// secrets may be computed with.
+pub trait ConstantTime: Arithmetic {}
+
 /// The ladder of RFC 7748 §5 between two steps, in the RFC's names.
 #[repr(C)]
 pub struct Ladder {
@@ -139,3 +160,12 @@ pub type OfThisCore = super::armv7m::Armv7m;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
 pub type OfThisCore = super::armv7em::Armv7em;
+
+/// The arithmetic of this core for numbers that everybody may know: it may take a time that depends
+/// on them.
+#[cfg(not(armv7m))]
+pub type OfPublicNumbers = OfThisCore;
+/// The arithmetic of this core for numbers that everybody may know: it takes a time that depends on
+/// them.
+#[cfg(armv7m)]
+pub type OfPublicNumbers = super::armv7m::Public;

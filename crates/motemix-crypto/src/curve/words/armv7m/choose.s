@@ -33,3 +33,36 @@ motemix_armv7m_choose:
     bne 1b
     pop {r4-r9, pc}
     .size motemix_armv7m_choose, . - motemix_armv7m_choose
+
+@ The same of sixteen points in two tables. One load reads four words, and its address is raised.
+    .macro choose_next entry
+    adds r1, r1, #80
+    ldm r1!, {r8,r9,r12,lr}
+    cmp r2, #\entry
+    itttt eq
+    moveq r4, r8
+    moveq r5, r9
+    moveq r6, r12
+    moveq r7, lr
+    .endm
+
+    .section .text.motemix_armv7m_choose_of_two, "ax", %progbits
+    .global motemix_armv7m_choose_of_two
+    .thumb_func
+    .type motemix_armv7m_choose_of_two, %function
+motemix_armv7m_choose_of_two:
+    push {r4-r9, lr}
+    add r1, r1, r3, lsl #5
+    add r3, r0, #32
+1:
+    ldm r1!, {r4-r7}
+    .irp entry, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    choose_next \entry
+    .endr
+    stm r0!, {r4-r7}
+@ Back to the first point's upper half.
+    sub r1, r1, #15*96
+    cmp r0, r3
+    bne 1b
+    pop {r4-r9, pc}
+    .size motemix_armv7m_choose_of_two, . - motemix_armv7m_choose_of_two
