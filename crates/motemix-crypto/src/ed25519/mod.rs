@@ -15,7 +15,7 @@
 
 mod comb;
 mod multiply;
-mod point;
+pub(crate) mod point;
 mod sign;
 mod verify;
 
@@ -24,7 +24,7 @@ use sha2::{
     digest::{FixedOutputReset as _, Update as _},
 };
 
-pub(crate) use multiply::base_times_montgomery;
+pub(crate) use multiply::{base_times_montgomery, odd, sign};
 pub use sign::SigningKey;
 pub use verify::{is_key, is_signed};
 

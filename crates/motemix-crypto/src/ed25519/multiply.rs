@@ -62,7 +62,7 @@ fn product(combs: &[Table], number: &Secret<32>) -> Point {
 }
 
 /// The number, or the sum of it and ℓ: whichever is odd.
-fn odd(number: &Secret<32>) -> Secret<32> {
+pub(crate) fn odd(number: &Secret<32>) -> Secret<32> {
     // All bits if it is even. Hidden, or the compiler may make a branch of it.
     let mask = black_box((number.expose()[0] & 1).wrapping_sub(1));
     let mut odd = number.duplicate();
@@ -85,7 +85,7 @@ fn choose(addend: &mut Addend, odd: &Secret<32>, comb: &Table, position: usize) 
 }
 
 /// Whether 2^`at` is added or taken off, 1 or 0.
-fn sign(odd: &Secret<32>, at: usize) -> u8 {
+pub(crate) fn sign(odd: &Secret<32>, at: usize) -> u8 {
     match odd.expose().get((at + 1) / 8) {
         Some(byte) => byte >> ((at + 1) % 8) & 1,
         None => 1,

@@ -84,6 +84,11 @@ impl<A: Arithmetic> Element<A> {
         A::choose(&mut self.words, table, index, coordinate);
     }
 
+    /// The same of sixteen points in two tables.
+    pub(crate) fn choose_of_two(&mut self, tables: &[Table; 2], index: u32, coordinate: usize) {
+        A::choose_of_two(&mut self.words, tables, index, coordinate);
+    }
+
     pub(crate) fn negate(&mut self) {
         let mut negative = Self::ZERO;
         negative.subtract(self);
