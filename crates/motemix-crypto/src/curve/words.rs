@@ -21,7 +21,7 @@ use subtle::{Choice, ConditionallySelectable};
 
 use super::{AsReceived, Curve, PublicKey, SharedSecret};
 use crate::Secret;
-use crate::ed25519::base_times_montgomery;
+use crate::ed25519::{base_times_montgomery, clamp};
 use crate::secret::wiped;
 use arithmetic::{Arithmetic, ConstantTime, Ladder, OfThisCore, WORDS};
 use field::Element;
@@ -44,10 +44,7 @@ impl<A: ConstantTime> Curve for Words<A> {
     type Point = AsReceived<Self>;
 
     fn public_key(secret: &Secret<32>) -> PublicKey {
-        let mut clamped = secret.duplicate();
-        let [low, .., high] = clamped.expose_mut();
-        *low &= 0xf8;
-        *high = *high & 0x7f | 0x40;
+        let clamped = clamp(secret);
         PublicKey(wiped::<BASE_STACK_LEN, _>(|| base_times_montgomery(&clamped)))
     }
 

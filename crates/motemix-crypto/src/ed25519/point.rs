@@ -12,7 +12,7 @@ pub(crate) type Field = Element<OfThisCore>;
 const D: [u32; WORDS] =
     [0x1359_78a3, 0x75eb_4dca, 0x4141_d8ab, 0x0070_0a4d, 0x7779_e898, 0x8cc7_4079, 0x2b6f_fe73, 0x5203_6cee];
 /// 2·d
-const TWICE_D: [u32; WORDS] =
+pub(crate) const TWICE_D: [u32; WORDS] =
     [0x26b2_f159, 0xebd6_9b94, 0x8283_b156, 0x00e0_149a, 0xeef3_d130, 0x198e_80f2, 0x56df_fce7, 0x2406_d9dc];
 /// 2^((p − 1) / 4): its square is −1.
 const ROOT_OF_MINUS_ONE: [u32; WORDS] =
@@ -22,41 +22,6 @@ const SCALE: [u32; WORDS] =
     [0xff45_7e06, 0xcc6e_04aa, 0x4b7d_1a82, 0xc5a1_d3d1, 0x03fc_4f7e, 0xd27b_08dc, 0x60a0_06bb, 0x0f26_edf4];
 /// A of the Montgomery form v² = u³ + A·u² + u.
 const A: u32 = 486_662;
-/// The base point: its y is 4/5, and its x even.
-pub(super) const BASE: Point = Point {
-    x: Field::new([
-        0x8f25_d51a,
-        0xc956_2d60,
-        0x9525_a7b2,
-        0x692c_c760,
-        0xfdd6_dc5c,
-        0xc0a4_e231,
-        0xcd6e_53fe,
-        0x2169_36d3,
-    ]),
-    y: Field::new([
-        0x6666_6658,
-        0x6666_6666,
-        0x6666_6666,
-        0x6666_6666,
-        0x6666_6666,
-        0x6666_6666,
-        0x6666_6666,
-        0x6666_6666,
-    ]),
-    z: Field::ONE,
-    t: Field::new([
-        0xa5b7_dda3,
-        0x6dde_8ab3,
-        0x7751_52f5,
-        0x20f0_9f80,
-        0x64ab_e37d,
-        0x66ea_4e8e,
-        0xd78b_7665,
-        0x6787_5f0f,
-    ]),
-};
-
 /// What follows an operation. Only an addition needs T.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -82,33 +47,6 @@ pub(crate) struct Point<F = OfThisCore> {
 }
 
 impl Point {
-    /// RFC 8032 §5.1.3.
-    #[inline(never)]
-    pub(super) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
-        let y = Field::from_bytes(bytes);
-        let mut x = x_of(&y)?;
-        let parity = bytes[31] >> 7;
-        if x.to_bytes()[0] & 1 != parity {
-            x.negate();
-            // Zero has one sign only.
-            if x.to_bytes()[0] & 1 != parity {
-                return None;
-            }
-        }
-        let mut t = x;
-        t.multiply(&y);
-        Some(Self { x, y, z: Field::ONE, t })
-    }
-
-    /// RFC 8032 §5.1.2.
-    #[inline(never)]
-    pub(super) fn encoded(&self) -> [u8; 32] {
-        let (x, y) = self.affine();
-        let mut bytes = y.to_bytes();
-        bytes[31] |= x.to_bytes()[0] << 7;
-        bytes
-    }
-
     /// (1 + y) / (1 − y), little-endian: u on the Montgomery form of the curve (RFC 7748 §4.1).
     #[inline(never)]
     pub(crate) fn u_coordinate(&self) -> [u8; 32] {
@@ -119,12 +57,29 @@ impl Point {
         above.to_bytes()
     }
 
-    /// x and y.
-    pub(super) fn affine(&self) -> (Field, Field) {
-        let (mut x, mut y) = (self.z.inverted(), self.y);
-        y.multiply(&x);
-        x.multiply(&self.x);
-        (x, y)
+    /// Adds a point whose Z is one, in two multiplications less: one that is known before.
+    #[inline(never)]
+    pub(crate) fn add_addend(&mut self, addend: &Addend, next: Next) {
+        let Self { x, y, z, t } = self;
+        // A = (Y1 − X1)·(Y2 − X2) in the place of X, B = (Y1 + X1)·(Y2 + X2) in that of Y
+        Element::sum_and_difference(y, x);
+        x.multiply(&addend.minus);
+        y.multiply(&addend.plus);
+        // C = 2·d·T1·T2, D = 2·Z1·Z2
+        t.multiply(&addend.twice_t);
+        z.double();
+        // H = B + A, E = B − A, G = D + C, F = D − C
+        Element::sum_and_difference(y, x);
+        Element::sum_and_difference(z, t);
+        // T = E·H, X = E·F, Y = G·H, Z = F·G
+        let mut new_t = *x;
+        if next == Next::Addition {
+            new_t.multiply(y);
+        }
+        x.multiply(t);
+        y.multiply(z);
+        z.multiply(t);
+        *t = new_t;
     }
 
     /// A point that is kept with the factor d in its T.
@@ -146,6 +101,86 @@ impl<F: Arithmetic> Point<F> {
     pub(crate) const ZERO: Self =
         Self { x: Element::ZERO, y: Element::ONE, z: Element::ONE, t: Element::ZERO };
 
+    /// The base point: its y is 4/5, and its x even.
+    pub(super) const BASE: Self = Self {
+        x: Element::new([
+            0x8f25_d51a,
+            0xc956_2d60,
+            0x9525_a7b2,
+            0x692c_c760,
+            0xfdd6_dc5c,
+            0xc0a4_e231,
+            0xcd6e_53fe,
+            0x2169_36d3,
+        ]),
+        y: Element::new([
+            0x6666_6658,
+            0x6666_6666,
+            0x6666_6666,
+            0x6666_6666,
+            0x6666_6666,
+            0x6666_6666,
+            0x6666_6666,
+            0x6666_6666,
+        ]),
+        z: Element::ONE,
+        t: Element::new([
+            0xa5b7_dda3,
+            0x6dde_8ab3,
+            0x7751_52f5,
+            0x20f0_9f80,
+            0x64ab_e37d,
+            0x66ea_4e8e,
+            0xd78b_7665,
+            0x6787_5f0f,
+        ]),
+    };
+
+    /// RFC 8032 §5.1.3.
+    #[inline(never)]
+    pub(super) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        let y = Element::from_bytes(bytes);
+        // x² = (y² − 1) / (d·y² + 1)
+        let mut u = y;
+        u.square();
+        let mut v = u;
+        v.multiply(&Element::new(D));
+        v.add(&Element::ONE);
+        u.subtract(&Element::ONE);
+        let mut x = Element::ZERO;
+        if !set_root(&mut x, &u, &v) {
+            return None;
+        }
+        let parity = bytes[31] >> 7;
+        if x.to_bytes()[0] & 1 != parity {
+            x.negate();
+            // Zero has one sign only.
+            if x.to_bytes()[0] & 1 != parity {
+                return None;
+            }
+        }
+        let mut t = x;
+        t.multiply(&y);
+        Some(Self { x, y, z: Element::ONE, t })
+    }
+
+    /// RFC 8032 §5.1.2.
+    #[inline(never)]
+    pub(super) fn encoded(&self) -> [u8; 32] {
+        let (x, y) = self.affine();
+        let mut bytes = y.to_bytes();
+        bytes[31] |= x.to_bytes()[0] << 7;
+        bytes
+    }
+
+    /// x and y.
+    pub(super) fn affine(&self) -> (Element<F>, Element<F>) {
+        let (mut x, mut y) = (self.z.inverted(), self.y);
+        y.multiply(&x);
+        x.multiply(&self.x);
+        (x, y)
+    }
+
     /// Becomes one of the two points whose u on the Montgomery form of the curve this is; bit 255 is
     /// ignored. Whether there is one: zero has none, nor has what is on the curve's twist.
     #[inline(never)]
@@ -158,7 +193,7 @@ impl<F: Arithmetic> Point<F> {
         t.multiply(&u);
         t.add(&Element::ONE);
         t.multiply(&u);
-        if !set_inverse_root(x, t) {
+        if !set_root(x, &Element::ONE, t) {
             return false;
         }
         // y = (u − 1)/(u + 1), x = c·u/v with c² = −(A + 2); −1 is no u of the curve.
@@ -172,24 +207,19 @@ impl<F: Arithmetic> Point<F> {
         true
     }
 
+    /// Becomes its negative.
+    pub(crate) fn negate(&mut self) {
+        self.x.negate();
+        self.t.negate();
+    }
+
     /// X, Y and Z.
     pub(crate) const fn coordinates(&self) -> [&Element<F>; 3] {
         [&self.x, &self.y, &self.z]
     }
 
-    /// Complete, because d is no square: any two points (§3.1 there, with a = −1).
-    #[inline(never)]
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.t.multiply(&Element::new(D));
-        self.z.multiply(&other.z);
-        let (mut minus, mut plus, mut twice_t) = (other.y, other.y, other.t);
-        minus.subtract(&other.x);
-        plus.add(&other.x);
-        twice_t.double();
-        self.add_addend(&Addend { minus, plus, twice_t }, Next::Addition);
-    }
-
-    /// Adds a point that is added several times, or takes it off.
+    /// Adds a point that is added several times, or takes it off. Complete, because d is no square:
+    /// any two points (§3.1 there, with a = −1).
     #[inline(never)]
     pub(crate) fn add_cached(&mut self, other: &Cached<F>, sign: Sign) {
         let Self { x, y, z, t } = self;
@@ -217,58 +247,10 @@ impl<F: Arithmetic> Point<F> {
         *t = new_t;
     }
 
-    /// Adds a point whose Z is one, in two multiplications less: one that is known before.
-    #[inline(never)]
-    pub(crate) fn add_addend(&mut self, addend: &Addend<F>, next: Next) {
-        let Self { x, y, z, t } = self;
-        // A = (Y1 − X1)·(Y2 − X2) in the place of X, B = (Y1 + X1)·(Y2 + X2) in that of Y
-        Element::sum_and_difference(y, x);
-        x.multiply(&addend.minus);
-        y.multiply(&addend.plus);
-        // C = 2·d·T1·T2, D = 2·Z1·Z2
-        t.multiply(&addend.twice_t);
-        z.double();
-        // H = B + A, E = B − A, G = D + C, F = D − C
-        Element::sum_and_difference(y, x);
-        Element::sum_and_difference(z, t);
-        // T = E·H, X = E·F, Y = G·H, Z = F·G
-        let mut new_t = *x;
-        if next == Next::Addition {
-            new_t.multiply(y);
-        }
-        x.multiply(t);
-        y.multiply(z);
-        z.multiply(t);
-        *t = new_t;
-    }
-
-    /// §3.3 there.
-    #[inline(never)]
+    /// Twice the point.
     pub(crate) fn double(&mut self, next: Next) {
         let Self { x, y, z, t } = self;
-        // T = (X + Y)²
-        *t = *x;
-        t.add(y);
-        t.square();
-        // A = X², B = Y², C = 2·Z²
-        x.square();
-        y.square();
-        z.square();
-        z.double();
-        // H = A + B, −G = B − A, −E = T − H, F = C + G, in the places of Y, X, T and Z. What
-        // follows is all negative, which is the same point.
-        Element::sum_and_difference(y, x);
-        t.subtract(y);
-        z.subtract(x);
-        // X = E·F, Y = G·H, Z = F·G, T = E·H
-        let mut new_x = *t;
-        new_x.multiply(z);
-        if next == Next::Addition {
-            t.multiply(y);
-        }
-        y.multiply(x);
-        z.multiply(x);
-        *x = new_x;
+        F::double_point([x, y, z, t].map(Element::words_mut), next == Next::Addition);
     }
 }
 
@@ -299,26 +281,10 @@ impl<F: Arithmetic> Cached<F> {
 /// A point as it is added: y − x, y + x and 2·x·y, the last one times d if it is added to a point
 /// whose T is not.
 #[derive(Clone, Copy)]
-pub(crate) struct Addend<F = OfThisCore> {
-    minus: Element<F>,
-    plus: Element<F>,
-    twice_t: Element<F>,
-}
-
-impl<F: Arithmetic> Addend<F> {
-    /// Of x and y.
-    pub(crate) fn of_affine(x: &Element<F>, y: &Element<F>) -> Self {
-        let (mut minus, mut plus, mut twice_t) = (*x, *y, *x);
-        twice_t.multiply(y);
-        twice_t.multiply(&Element::new(TWICE_D));
-        Element::sum_and_difference(&mut plus, &mut minus);
-        Self { minus, plus, twice_t }
-    }
-
-    /// As a table has it.
-    pub(crate) const fn words(&self) -> [[u32; WORDS]; 3] {
-        [self.minus.words(), self.plus.words(), self.twice_t.words()]
-    }
+pub(crate) struct Addend {
+    minus: Field,
+    plus: Field,
+    twice_t: Field,
 }
 
 impl Addend {
@@ -332,13 +298,6 @@ impl Addend {
         self.twice_t.choose(table, index, 2);
     }
 
-    /// The same of sixteen in two tables.
-    pub(crate) fn choose_of_two(&mut self, tables: &[Table; 2], index: u32) {
-        self.minus.choose_of_two(tables, index, 0);
-        self.plus.choose_of_two(tables, index, 1);
-        self.twice_t.choose_of_two(tables, index, 2);
-    }
-
     /// Becomes its negative or stays, in the same time.
     pub(crate) fn negate_if(&mut self, choice: Choice) {
         Field::swap_if(choice, &mut self.minus, &mut self.plus);
@@ -348,61 +307,29 @@ impl Addend {
     }
 }
 
-/// A root of (y² − 1) / (d·y² + 1), if it is a square.
+/// Makes x a root of u / v, if that is a square and v not zero.
 #[inline(never)]
-fn x_of(y: &Field) -> Option<Field> {
-    let mut u = *y;
-    u.square();
-    let mut v = u;
-    v.multiply(&Field::new(D));
-    v.add(&Field::ONE);
-    u.subtract(&Field::ONE);
-    // x = u·v³·(u·v⁷)^((p − 5) / 8)
-    let mut power = v;
+fn set_root<F: Arithmetic>(x: &mut Element<F>, u: &Element<F>, v: &Element<F>) -> bool {
+    // u·v³·(u·v⁷)^((p − 5) / 8)
+    let mut power = *v;
     power.square();
-    let mut x = power;
-    x.multiply(&v);
-    x.multiply(&u);
+    *x = power;
+    x.multiply(v);
+    x.multiply(u);
     power.square();
-    power.multiply(&x);
+    power.multiply(x);
     x.multiply(&power.power_for_root());
     // v·x² is u or −u, or there is none.
     let square = &mut power;
-    *square = x;
-    square.square();
-    square.multiply(&v);
-    square.subtract(&u);
-    if square.to_bytes() == [0; 32] {
-        return Some(x);
-    }
-    square.add(&u);
-    square.add(&u);
-    x.multiply(&Field::new(ROOT_OF_MINUS_ONE));
-    (square.to_bytes() == [0; 32]).then_some(x)
-}
-
-/// Makes `root` a root of 1 / v, if v is a square and not zero.
-#[inline(never)]
-fn set_inverse_root<F: Arithmetic>(root: &mut Element<F>, v: &Element<F>) -> bool {
-    // v³·(v⁷)^((p − 5) / 8)
-    let mut power = *v;
-    power.square();
-    *root = power;
-    root.multiply(v);
-    power.square();
-    power.multiply(root);
-    root.multiply(&power.power_for_root());
-    // v times its square is 1 or −1, or there is none.
-    let square = &mut power;
-    *square = *root;
+    *square = *x;
     square.square();
     square.multiply(v);
-    square.subtract(&Element::ONE);
+    square.subtract(u);
     if square.to_bytes() == [0; 32] {
         return true;
     }
-    square.add(&Element::ONE);
-    square.add(&Element::ONE);
-    root.multiply(&Element::new(ROOT_OF_MINUS_ONE));
+    square.add(u);
+    square.add(u);
+    x.multiply(&Element::new(ROOT_OF_MINUS_ONE));
     square.to_bytes() == [0; 32]
 }

@@ -55,13 +55,14 @@ pub trait Arithmetic {
     /// The coordinate of the point of this index, below 8. All points are read, whichever it is.
     #[inline]
     fn choose(chosen: &mut [u32; WORDS], table: &Table, index: u32, coordinate: usize) {
-        choose_among(chosen, table, index, coordinate);
-    }
-
-    /// The same of two tables behind one another: the index is below 16.
-    #[inline]
-    fn choose_of_two(chosen: &mut [u32; WORDS], tables: &[Table; 2], index: u32, coordinate: usize) {
-        choose_among(chosen, tables.as_flattened(), index, coordinate);
+        // Neither how great the index may be nor that masks are all bits or none is seen by the
+        // compiler: of either it could make branches.
+        let index = black_box(index);
+        *chosen = [0; WORDS];
+        for (at, point) in (0..).zip(table) {
+            let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
+            chosen.iter_mut().zip(&point[coordinate]).for_each(|(word, other)| *word |= other & mask);
+        }
     }
 
     /// `a` to the power of 2^`times`, in the place of `a`.
@@ -79,6 +80,38 @@ pub trait Arithmetic {
         Self: Sized,
     {
         super::field::invert_by_power::<Self>(a);
+    }
+
+    /// Twice the point of the Edwards form of the curve with these X, Y, Z and T, in its place. What
+    /// T is at first does not matter; in the end it is right if `with_t` says so.
+    ///
+    /// H. Hisil and others, "Twisted Edwards Curves Revisited", 2008, §3.3.
+    #[inline(never)]
+    fn double_point([x, y, z, t]: [&mut [u32; WORDS]; 4], with_t: bool) {
+        // T = (X + Y)²
+        *t = *x;
+        Self::add(t, y);
+        Self::square(t);
+        // A = X², B = Y², C = 2·Z²
+        Self::square(x);
+        Self::square(y);
+        Self::square(z);
+        let once = *z;
+        Self::add(z, &once);
+        // H = A + B, −G = B − A, −E = T − H, F = C + G, in the places of Y, X, T and Z. What
+        // follows is all negative, which is the same point.
+        Self::sum_and_difference(y, x);
+        Self::subtract(t, y);
+        Self::subtract(z, x);
+        // X = E·F, Y = G·H, Z = F·G, T = E·H
+        let mut new_x = *t;
+        Self::multiply(&mut new_x, z);
+        if with_t {
+            Self::multiply(t, y);
+        }
+        Self::multiply(y, x);
+        Self::multiply(z, x);
+        *x = new_x;
     }
 
     /// One step of the ladder, its points in place. Its coordinates are products and squares, or
@@ -108,24 +141,6 @@ pub trait Arithmetic {
         Self: Sized,
     {
         super::steps::<Self>(ladder, clamped);
-    }
-}
-
-/// As [`Arithmetic::choose`], of any number of points.
-#[inline]
-fn choose_among(
-    chosen: &mut [u32; WORDS],
-    points: &[[[u32; WORDS]; COORDINATES]],
-    index: u32,
-    coordinate: usize,
-) {
-    // Neither how great the index may be nor that masks are all bits or none is seen by the
-    // compiler: of either it could make branches.
-    let index = black_box(index);
-    *chosen = [0; WORDS];
-    for (at, point) in (0..).zip(points) {
-        let mask = black_box(((index ^ at).wrapping_sub(1).cast_signed() >> 31).cast_unsigned());
-        chosen.iter_mut().zip(&point[coordinate]).for_each(|(word, other)| *word |= other & mask);
     }
 }
 

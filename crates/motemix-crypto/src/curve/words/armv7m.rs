@@ -32,14 +32,15 @@ unsafe extern "C" {
     fn motemix_armv7m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv7m_inverse(numbers: &mut [[u32; WORDS + 2]; 4]);
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
-    fn motemix_armv7m_choose_of_two(
-        chosen: &mut [u32; WORDS],
-        tables: &[Table; 2],
-        index: u32,
-        coordinate: usize,
-    );
     fn motemix_armv7m_multiply_public(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv7m_square_public_times(a: &mut [u32; WORDS], times: usize);
+    fn motemix_armv7m_double_public(
+        x: &mut [u32; WORDS],
+        y: &mut [u32; WORDS],
+        z: &mut [u32; WORDS],
+        t: &mut [u32; WORDS],
+        with_t: u32,
+    );
 }
 
 /// That of a Cortex-M3.
@@ -136,12 +137,6 @@ impl Arithmetic for Armv7m {
         // and keeps to the procedure call standard.
         unsafe { motemix_armv7m_choose(chosen, table, index, coordinate) }
     }
-    #[inline]
-    fn choose_of_two(chosen: &mut [u32; WORDS], tables: &[Table; 2], index: u32, coordinate: usize) {
-        assert!(coordinate < COORDINATES, "no such coordinate");
-        // SAFETY: as in `choose`, with two tables.
-        unsafe { motemix_armv7m_choose_of_two(chosen, tables, index, coordinate) }
-    }
 }
 
 /// That of a Cortex-M3 for numbers that everybody may know: products of whole words, which end early
@@ -189,6 +184,13 @@ impl Arithmetic for Public {
     #[inline]
     fn multiply_by_small(a: &mut [u32; WORDS], by: u32) {
         Armv7m::multiply_by_small(a, by);
+    }
+
+    #[inline]
+    fn double_point([x, y, z, t]: [&mut [u32; WORDS]; 4], with_t: bool) {
+        // SAFETY: it reads and writes eight words at each of the four, and keeps to the procedure
+        // call standard.
+        unsafe { motemix_armv7m_double_public(x, y, z, t, with_t.into()) }
     }
 
     #[inline]

@@ -35,6 +35,10 @@ impl<A: Arithmetic> Element<A> {
         self.words
     }
 
+    pub(crate) const fn words_mut(&mut self) -> &mut [u32; WORDS] {
+        &mut self.words
+    }
+
     /// Little-endian; bit 255 is ignored (RFC 7748 §5).
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Self {
         let mut words = [0; WORDS];
@@ -82,11 +86,6 @@ impl<A: Arithmetic> Element<A> {
     /// The coordinate of the point of this index in the table, in the same time for all.
     pub(crate) fn choose(&mut self, table: &Table, index: u32, coordinate: usize) {
         A::choose(&mut self.words, table, index, coordinate);
-    }
-
-    /// The same of sixteen points in two tables.
-    pub(crate) fn choose_of_two(&mut self, tables: &[Table; 2], index: u32, coordinate: usize) {
-        A::choose_of_two(&mut self.words, tables, index, coordinate);
     }
 
     pub(crate) fn negate(&mut self) {
@@ -146,6 +145,8 @@ impl<A: Arithmetic> Element<A> {
         power
     }
 
+    // Not inlined: written out, each is as long as a hundred instructions.
+    #[inline(never)]
     pub(crate) fn swap_if(choice: Choice, a: &mut Self, b: &mut Self) {
         for (a, b) in a.words.iter_mut().zip(&mut b.words) {
             u32::conditional_swap(a, b, choice);

@@ -63,16 +63,22 @@
     str \w3, [sp, #\to+12]
     .endm
 
-@ On the stack: the sum, what is added to its upper parts later, and carries.
+@ On the stack: the sum, what is added to its upper parts later, carries, and what routines were given.
     .equ PUBLIC_S, 0
     .equ PUBLIC_LATER, 48
     .equ PUBLIC_TOP, 80
     .equ PUBLIC_CARRY, 84
-    .equ PUBLIC_FRAME, 88
+    .equ PUBLIC_TO, 88
+    .equ PUBLIC_B, 92
+    .equ PUBLIC_RETURN, 96
+    .equ PUBLIC_FRAME, 104
 
 @ The end: words 0 to 11 of a product or square are on the stack, words 12 to 15 in r9-r12. 38 times c, a carry
-@ that belongs to word 12, is in r5. The lower words go to r0-r3, the upper ones to r9-r12 in the end.
-    .macro reduce_public
+@ that belongs to word 12, is in r5.
+    .section .text.motemix_armv7m_reduce_public, "ax", %progbits
+    .thumb_func
+    .type motemix_armv7m_reduce_public, %function
+motemix_armv7m_reduce_public:
     load_four r0,r1,r2,r3, sp, PUBLIC_S+16
     movs r4, #38
     movs r6, #0
@@ -98,24 +104,28 @@
     adcs r10, r10, #0
     adcs r11, r11, #0
     adc r12, r12, #0
-    .endm
+    ldr r4, [sp, #PUBLIC_TO]
+    stm r4!, {r0-r3}
+    stm r4, {r9-r12}
+    ldr pc, [sp, #PUBLIC_RETURN]
+    .size motemix_armv7m_reduce_public, . - motemix_armv7m_reduce_public
 
-@ a = a*b: a in r0, b in r1.
-    .section .text.motemix_armv7m_multiply_public, "ax", %progbits
-    .global motemix_armv7m_multiply_public
+@ The product of what r1 and r2 point to, to where r0 points. Changes all registers.
+    .section .text.motemix_armv7m_product_public, "ax", %progbits
     .thumb_func
-    .type motemix_armv7m_multiply_public, %function
-motemix_armv7m_multiply_public:
-    push {r0, r1, r4-r11, lr}
-    sub sp, #PUBLIC_FRAME
-    mov lr, r0
+    .type motemix_armv7m_product_public, %function
+motemix_armv7m_product_public:
+    str r0, [sp, #PUBLIC_TO]
+    str r1, [sp, #PUBLIC_B]
+    str lr, [sp, #PUBLIC_RETURN]
+    mov lr, r2
     ldm r1, {r9-r12}
     four_public_rows 0, PUBLIC_S, r0,r1,r2,r3, r4, 1
 @ The lower half of b times the upper one of a; what is above waits.
     four_public_rows 16, PUBLIC_S+16, r4,r0,r1,r2, r3
     store_four sp, PUBLIC_LATER, r3,r4,r0,r1
 @ The upper half of b.
-    ldr r8, [sp, #PUBLIC_FRAME+4]
+    ldr r8, [sp, #PUBLIC_B]
     add r8, r8, #16
     ldm r8, {r9-r12}
     load_four r0,r1,r2,r3, sp, PUBLIC_S+16
@@ -135,11 +145,20 @@ motemix_armv7m_multiply_public:
     mov r11, r0
     mov r12, r1
     ldr r5, [sp, #PUBLIC_CARRY]
-    reduce_public
+    b motemix_armv7m_reduce_public
+    .size motemix_armv7m_product_public, . - motemix_armv7m_product_public
+
+@ a = a*b: a in r0, b in r1.
+    .section .text.motemix_armv7m_multiply_public, "ax", %progbits
+    .global motemix_armv7m_multiply_public
+    .thumb_func
+    .type motemix_armv7m_multiply_public, %function
+motemix_armv7m_multiply_public:
+    push {r4-r11, lr}
+    sub sp, #PUBLIC_FRAME
+    mov r2, r0
+    bl motemix_armv7m_product_public
     add sp, #PUBLIC_FRAME
-    pop {r4, r5}
-    store_four r4, 0, r0,r1,r2,r3
-    store_four r4, 16, r9,r10,r11,r12
     pop {r4-r11, pc}
     .size motemix_armv7m_multiply_public, . - motemix_armv7m_multiply_public
 
@@ -182,16 +201,14 @@ motemix_armv7m_multiply_public:
     adc r7, r7, lr
     .endm
 
-@ a to the power of 2^times: a in r0, `times`, at least 1, in r1.
-    .section .text.motemix_armv7m_square_public_times, "ax", %progbits
-    .global motemix_armv7m_square_public_times
+@ The square of what r0 points to, in its place. Changes all registers.
+    .section .text.motemix_armv7m_squared_public, "ax", %progbits
     .thumb_func
-    .type motemix_armv7m_square_public_times, %function
-motemix_armv7m_square_public_times:
-    push {r0, r1, r4-r11, lr}
-    sub sp, #PUBLIC_FRAME
-1:
-    ldr lr, [sp, #PUBLIC_FRAME]
+    .type motemix_armv7m_squared_public, %function
+motemix_armv7m_squared_public:
+    str r0, [sp, #PUBLIC_TO]
+    str lr, [sp, #PUBLIC_RETURN]
+    mov lr, r0
     ldm lr, {r9-r12}
 @ The product of both halves, twice.
     four_public_rows 16, PUBLIC_LATER, r0,r1,r2,r3, r4, 1
@@ -220,7 +237,7 @@ motemix_armv7m_square_public_times:
     mov r0, #0
     adcs r0, r0, r0
     str r0, [sp, #PUBLIC_CARRY]
-    ldr lr, [sp, #PUBLIC_FRAME]
+    ldr lr, [sp, #PUBLIC_TO]
     add lr, lr, #16
     ldm lr, {r9-r12}
     square_public_half
@@ -238,15 +255,91 @@ motemix_armv7m_square_public_times:
     adcs r11, r6, #0
     adc r12, r7, #0
     movs r5, #0
-    reduce_public
-    ldr r4, [sp, #PUBLIC_FRAME]
-    store_four r4, 0, r0,r1,r2,r3
-    store_four r4, 16, r9,r10,r11,r12
-    ldr r5, [sp, #PUBLIC_FRAME+4]
-    subs r5, r5, #1
-    str r5, [sp, #PUBLIC_FRAME+4]
+    b motemix_armv7m_reduce_public
+    .size motemix_armv7m_squared_public, . - motemix_armv7m_squared_public
+
+@ a to the power of 2^times: a in r0, `times`, at least 1, in r1.
+    .section .text.motemix_armv7m_square_public_times, "ax", %progbits
+    .global motemix_armv7m_square_public_times
+    .thumb_func
+    .type motemix_armv7m_square_public_times, %function
+motemix_armv7m_square_public_times:
+    push {r4-r11, lr}
+    sub sp, #PUBLIC_FRAME
+    str r1, [sp, #PUBLIC_B]
+1:
+    bl motemix_armv7m_squared_public
+    ldr r0, [sp, #PUBLIC_TO]
+    ldr r1, [sp, #PUBLIC_B]
+    subs r1, r1, #1
+    str r1, [sp, #PUBLIC_B]
     bne 1b
     add sp, #PUBLIC_FRAME
-    pop {r4, r5}
     pop {r4-r11, pc}
     .size motemix_armv7m_square_public_times, . - motemix_armv7m_square_public_times
+
+@ Twice a point, in its place: pointers to X, Y, Z and T in r0-r3, and on the stack whether T is to come out.
+    .equ DOUBLE_E, PUBLIC_FRAME
+    .equ DOUBLE_FRAME, PUBLIC_FRAME+32
+    .equ DOUBLE_X, DOUBLE_FRAME
+    .equ DOUBLE_Y, DOUBLE_FRAME+4
+    .equ DOUBLE_Z, DOUBLE_FRAME+8
+    .equ DOUBLE_T, DOUBLE_FRAME+12
+    .equ DOUBLE_WITH_T, DOUBLE_FRAME+52
+
+    .macro call_with_two routine, first, second
+    ldr r0, [sp, #\first]
+    ldr r1, [sp, #\second]
+    bl \routine
+    .endm
+
+    .macro multiply_two first, second
+    ldr r0, [sp, #\first]
+    ldr r1, [sp, #\second]
+    mov r2, r0
+    bl motemix_armv7m_product_public
+    .endm
+
+    .macro square_one first
+    ldr r0, [sp, #\first]
+    bl motemix_armv7m_squared_public
+    .endm
+
+    .section .text.motemix_armv7m_double_public, "ax", %progbits
+    .global motemix_armv7m_double_public
+    .thumb_func
+    .type motemix_armv7m_double_public, %function
+motemix_armv7m_double_public:
+    push {r0-r11, lr}
+    sub sp, #DOUBLE_FRAME
+@ T = (X + Y)^2, A = X^2, B = Y^2, C = 2*Z^2
+    ldm r0, {r4-r11}
+    stm r3, {r4-r11}
+    call_with_two motemix_armv7m_add, DOUBLE_T, DOUBLE_Y
+    square_one DOUBLE_T
+    square_one DOUBLE_X
+    square_one DOUBLE_Y
+    square_one DOUBLE_Z
+    call_with_two motemix_armv7m_add, DOUBLE_Z, DOUBLE_Z
+@ H = A + B, -G = B - A, -E = T - H, F = C + G
+    call_with_two motemix_armv7m_sum_and_difference, DOUBLE_Y, DOUBLE_X
+    call_with_two motemix_armv7m_subtract, DOUBLE_T, DOUBLE_Y
+    call_with_two motemix_armv7m_subtract, DOUBLE_Z, DOUBLE_X
+@ X = E*F, T = E*H, Y = G*H, Z = F*G
+    add r0, sp, #DOUBLE_E
+    ldr r1, [sp, #DOUBLE_Z]
+    ldr r2, [sp, #DOUBLE_T]
+    bl motemix_armv7m_product_public
+    ldr r0, [sp, #DOUBLE_WITH_T]
+    cbz r0, 1f
+    multiply_two DOUBLE_T, DOUBLE_Y
+1:
+    multiply_two DOUBLE_Y, DOUBLE_X
+    multiply_two DOUBLE_Z, DOUBLE_X
+    add r0, sp, #DOUBLE_E
+    ldm r0, {r4-r11}
+    ldr r0, [sp, #DOUBLE_X]
+    stm r0, {r4-r11}
+    add sp, #DOUBLE_FRAME+16
+    pop {r4-r11, pc}
+    .size motemix_armv7m_double_public, . - motemix_armv7m_double_public
