@@ -31,14 +31,14 @@ pub(crate) const SHORT_TOOTH: usize = 63;
 /// what is secret: whoever calls wipes them.
 #[inline(never)]
 pub(super) fn base_times(number: &Secret<32>) -> [u8; 32] {
-    product(&COMBS, &Digits::OfNumber.of(number), TOOTH, 1).encoded()
+    product(&COMBS, &Digits::OfNumber.of(number), TOOTH / COMBS.len(), 1).encoded()
 }
 
 /// The u-coordinate of the product on the Montgomery form of the curve, little-endian, for a number
 /// below 2²⁵⁵ that is no multiple of ℓ.
 #[inline(never)]
 pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
-    product(&COMBS, &Digits::OfNumber.of(number), TOOTH, 1).u_coordinate()
+    product(&COMBS, &Digits::OfNumber.of(number), TOOTH / COMBS.len(), 1).u_coordinate()
 }
 
 /// The u-coordinate of the product of a point of order ℓ and an eighth of a clamped number, for the
@@ -50,10 +50,11 @@ pub(crate) fn eighth_times_montgomery(comb: &Table, clamped: &Secret<32>, u: &mu
 }
 
 /// The sum of the powers of two, each added or taken off as its digit says. The digits begin with the
-/// bit `first`.
+/// bit `first`, and each comb takes so many columns of them.
 #[inline(never)]
-fn product(combs: &[Table], digits: &Secret<32>, tooth: usize, first: usize) -> Point {
-    let columns = tooth / combs.len();
+fn product(combs: &[Table], digits: &Secret<32>, columns: usize, first: usize) -> Point {
+    // Not the other way round: no division, whose time depends on its operands.
+    let tooth = columns * combs.len();
     let mut addend = Addend::ZERO;
     let mut sum = Point::ZERO;
     for column in (0..columns).rev() {
@@ -174,7 +175,7 @@ mod tests {
             let theirs = EdwardsPoint::mul_base(&number).compress().to_bytes();
             for combs in [&ALL[..], &ALL[..1]] {
                 let digits = Digits::OfNumber.of(&Secret::new(number.to_bytes()));
-                let ours = product(combs, &digits, TOOTH, 1).encoded();
+                let ours = product(combs, &digits, TOOTH / combs.len(), 1).encoded();
                 assert_eq!(ours, theirs, "{number:?} with {} combs", combs.len());
             }
         };

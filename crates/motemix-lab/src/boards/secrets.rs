@@ -9,7 +9,7 @@ pub use spread::{Leak, Spread, names};
 use super::board::Board;
 use super::measure::{call, good};
 use crate::failure::Failure;
-use motemix_crypto::{Portable, Secret, stream};
+use motemix_crypto::{Curve, Portable, Secret, stream};
 use motemix_mcu::{Core, FlashTiming, Image, Machine, Run};
 use motemix_neighbour::suite::{P256, PUBLIC_KEY_LEN};
 use motemix_neighbour::{PrivateKey, Suite};

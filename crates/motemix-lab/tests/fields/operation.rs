@@ -48,10 +48,7 @@ impl Operation {
 
     /// Whether what comes out is the representative below p, and not any other.
     pub(super) const fn is_exact(self) -> bool {
-        matches!(
-            self,
-            Self::Choose | Self::ChooseOfTwo | Self::ToBytes | Self::X25519 | Self::Combed | Self::PublicKey
-        )
+        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::Combed | Self::PublicKey)
     }
 
     /// Which of the elements that come out are results.

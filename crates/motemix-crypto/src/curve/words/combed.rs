@@ -16,8 +16,8 @@ use crate::ed25519::point::{Cached, Next, Point, Sign, TWICE_D};
 use crate::ed25519::{SHORT_TOOTH, clamp, eighth_times_montgomery};
 use crate::secret::wiped;
 
-/// More than what multiplies keeps on the stack.
-const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2048 } else { 1024 };
+/// More than what multiplies keeps on the stack: 1,136 bytes on a Cortex-M3. See `words::STACK_LEN`.
+const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2048 } else { 1200 };
 /// Powers of two that a point of the table adds and takes off.
 const TEETH: usize = 4;
 
