@@ -86,8 +86,11 @@ impl<'a, P: Profile> Packet<'a, P> {
 
     /// Checks the header MAC under each of the candidates in turn (one multiplication each), until
     /// one fits; `K` tells which. At an epoch's boundary there are two candidates, otherwise
-    /// one. The group element of a packet that is to leave is blinded at once, because two products
-    /// of one point cost less than each by itself.
+    /// one.
+    ///
+    /// Where two products of one point cost less than each by itself ([`PublicPoint::SHARES`]), the
+    /// group element of a packet that is to leave is blinded at once: a packet that was seen before
+    /// costs both products there. Elsewhere it is blinded when it leaves.
     pub fn authenticate<'k, K>(
         self,
         candidates: impl IntoIterator<Item = (K, &'k MixKey)>,
@@ -100,7 +103,8 @@ impl<'a, P: Profile> Packet<'a, P> {
                 None => error = ProcessError::NonContributory,
                 Some(shared) => {
                     if let Some(keys) = Keys::if_authentic::<P>(&shared, self.bytes) {
-                        let blinded = keys.blinded(self.bytes, &group_element);
+                        let shares = <P::Curve as Curve>::Point::SHARES;
+                        let blinded = if shares { keys.blinded(self.bytes, &group_element) } else { None };
                         return Ok((which, Authenticated { packet: self, keys, blinded }));
                     }
                     error = ProcessError::BadHeaderMac;
@@ -291,7 +295,12 @@ impl<'a, P: Profile> Fresh<'a, P> {
             }
         };
         decrypt::<P>(&hop_key, payload);
-        let blinded = self.blinded.ok_or(ProcessError::NonContributory)?;
+        let blinded = if <P::Curve as Curve>::Point::SHARES {
+            self.blinded
+        } else {
+            P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
+        };
+        let blinded = blinded.ok_or(ProcessError::NonContributory)?;
         *group_element = *blinded.expose();
         let forward = Forward { next, delay: header.delay() };
         // Disclosed: the command, as above.

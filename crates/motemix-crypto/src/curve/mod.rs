@@ -100,6 +100,9 @@ pub trait Curve {
 /// It begins as the point of zeros, whose products are all refused, and becomes others in its place:
 /// a board has no memory to move one in.
 pub trait PublicPoint: Default {
+    /// Whether two products of one such point cost less than two points with a product each.
+    const SHARES: bool;
+
     /// Becomes the point of these bytes, whatever they are.
     fn set(&mut self, point: &PublicKey);
 
@@ -118,6 +121,8 @@ impl<C> Default for AsReceived<C> {
 }
 
 impl<C: Curve> PublicPoint for AsReceived<C> {
+    const SHARES: bool = false;
+
     fn set(&mut self, point: &PublicKey) {
         self.0 = *point;
     }

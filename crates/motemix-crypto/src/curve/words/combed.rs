@@ -41,6 +41,8 @@ impl Default for Combed {
 }
 
 impl PublicPoint for Combed {
+    const SHARES: bool = true;
+
     fn set(&mut self, point: &PublicKey) {
         self.point = *point;
         self.is_on_curve = fill(&mut self.comb, point);
