@@ -175,7 +175,7 @@ impl Keys {
 pub struct Authenticated<'a, P> {
     packet: Packet<'a, P>,
     keys: Keys,
-    /// Of a packet that leaves.
+    /// The group element that the packet leaves with, if it leaves.
     blinded: Option<SharedSecret>,
 }
 

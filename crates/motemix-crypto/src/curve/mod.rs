@@ -97,8 +97,8 @@ pub trait Curve {
 /// multiply. Setting it may take a time that depends on the point; multiplying takes one time for
 /// all secrets. A point that is secret itself goes to [`Curve::diffie_hellman`].
 ///
-/// It begins as the point of zeros, whose products are all refused, and becomes others in its place:
-/// a board has no memory to move one in.
+/// It begins as the point of zeros, whose products are all refused, and becomes others in its
+/// place: a board has no memory to move one in.
 pub trait PublicPoint: Default {
     /// Whether two products of one such point cost less than two points with a product each.
     const SHARES: bool;

@@ -1,11 +1,10 @@
-//! Multiplication of the base point, in constant time.
+//! Multiplication of the base point, and of other points that have a comb, in constant time.
 //!
 //! A number k below 2²⁵⁵, or k + ℓ if k is even, is Σ sᵢ·2ⁱ for i < 256 with sᵢ = ±1: sᵢ is
 //! positive if bit i + 1 of the odd number is set, and so is s₂₅₅. A comb of four teeth (C.
 //! Lim, P. Lee, 1994) takes sⱼ, s₆₄₊ⱼ, s₁₂₈₊ⱼ and s₁₉₂₊ⱼ at once. There are four combs, each for 16
 //! of the 64 j, so that only every fourth addition follows a doubling; or the first of them alone,
-//! for all j, where code is to be small. Additions are complete: none
-//! is of a special case.
+//! for all j, where code is to be small. Additions are complete: none is of a special case.
 
 use core::hint::black_box;
 use core::slice;
@@ -49,8 +48,8 @@ pub(crate) fn eighth_times_montgomery(comb: &Table, clamped: &Secret<32>, u: &mu
     *u.expose_mut() = product(slice::from_ref(comb), &digits, SHORT_TOOTH, 4).u_coordinate();
 }
 
-/// The sum of the powers of two, each added or taken off as its digit says. The digits begin with the
-/// bit `first`, and each comb takes so many columns of them.
+/// The sum of the powers of two, each added or taken off as its digit says. The digits begin with
+/// the bit `first`, and each comb takes so many columns of them.
 #[inline(never)]
 fn product(combs: &[Table], digits: &Secret<32>, columns: usize, first: usize) -> Point {
     // Not the other way round: no division, whose time depends on its operands.

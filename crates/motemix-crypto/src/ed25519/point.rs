@@ -181,8 +181,8 @@ impl<F: Arithmetic> Point<F> {
         (x, y)
     }
 
-    /// Becomes one of the two points whose u on the Montgomery form of the curve this is; bit 255 is
-    /// ignored. Whether there is one: zero has none, nor has what is on the curve's twist.
+    /// Becomes one of the two points whose u on the Montgomery form of the curve this is; bit 255
+    /// is ignored. Whether there is one: zero has none, nor has what is on the curve's twist.
     #[inline(never)]
     pub(crate) fn set_u_coordinate(&mut self, bytes: &[u8; 32]) -> bool {
         let Self { x, y, z, t } = self;

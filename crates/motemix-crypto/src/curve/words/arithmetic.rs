@@ -82,8 +82,8 @@ pub trait Arithmetic {
         super::field::invert_by_power::<Self>(a);
     }
 
-    /// Twice the point of the Edwards form of the curve with these X, Y, Z and T, in its place. What
-    /// T is at first does not matter; in the end it is right if `with_t` says so.
+    /// Twice the point of the Edwards form of the curve with these X, Y, Z and T, in its place.
+    /// What T is at first does not matter; in the end it is right if `with_t` says so.
     ///
     /// H. Hisil and others, "Twisted Edwards Curves Revisited", 2008, §3.3.
     #[inline(never)]
@@ -144,8 +144,8 @@ pub trait Arithmetic {
     }
 }
 
-/// Arithmetic whose operations take one time for all operands, on the core that it is made for: what
-/// secrets may be computed with.
+/// Arithmetic whose operations take one time for all operands, on the core that it is made for:
+/// what secrets may be computed with.
 pub trait ConstantTime: Arithmetic {}
 
 /// The ladder of RFC 7748 §5 between two steps, in the RFC's names.

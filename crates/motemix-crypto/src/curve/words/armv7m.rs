@@ -139,8 +139,8 @@ impl Arithmetic for Armv7m {
     }
 }
 
-/// That of a Cortex-M3 for numbers that everybody may know: products of whole words, which end early
-/// for small ones.
+/// That of a Cortex-M3 for numbers that everybody may know: products of whole words, which end
+/// early for small ones.
 #[derive(Debug, Clone, Copy)]
 pub enum Public {}
 

@@ -16,7 +16,8 @@ use crate::ed25519::point::{Cached, Next, Point, Sign, TWICE_D};
 use crate::ed25519::{SHORT_TOOTH, clamp, eighth_times_montgomery};
 use crate::secret::wiped;
 
-/// More than what multiplies keeps on the stack: 1,136 bytes on a Cortex-M3. See `words::STACK_LEN`.
+/// More than what multiplies keeps on the stack: 1,136 bytes on a Cortex-M3. See
+/// `words::STACK_LEN`.
 const STACK_LEN: usize = if cfg!(target_pointer_width = "64") { 2048 } else { 1200 };
 /// Powers of two that a point of the table adds and takes off.
 const TEETH: usize = 4;
@@ -66,8 +67,8 @@ fn fill(comb: &mut Table, point: &PublicKey) -> bool {
     if !multiple.set_u_coordinate(&point.0) {
         return false;
     }
-    // A clamped number is a multiple of 8. Eight times the point has no part of small order, so that
-    // what is left of the number may be taken modulo ℓ.
+    // A clamped number is a multiple of 8. Eight times the point has no part of small order, so
+    // that what is left of the number may be taken modulo ℓ.
     multiple.double(Next::Doubling);
     multiple.double(Next::Doubling);
     multiple.double(Next::Addition);
@@ -111,8 +112,8 @@ fn add_up(comb: &mut Table, tooth: &mut Point<OfPublicNumbers>) {
     }
 }
 
-/// From X, Y and Z to what is added, with one inversion (P. Montgomery, 1987): X and Y are multiplied
-/// with all other Z and divided by the product of all. No Z is zero.
+/// From X, Y and Z to what is added, with one inversion (P. Montgomery, 1987): X and Y are
+/// multiplied with all other Z and divided by the product of all. No Z is zero.
 #[inline(never)]
 fn make_affine(comb: &mut Table) {
     // A length that the compiler does not see, so that nothing is written out eight times.
