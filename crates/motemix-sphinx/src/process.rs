@@ -103,8 +103,8 @@ impl<'a, P: Profile> Packet<'a, P> {
                 None => error = ProcessError::NonContributory,
                 Some(shared) => {
                     if let Some(keys) = Keys::if_authentic::<P>(&shared, self.bytes) {
-                        let shares = <P::Curve as Curve>::Point::SHARES;
-                        let blinded = if shares { keys.blinded(self.bytes, &group_element) } else { None };
+                        let at_once = <P::Curve as Curve>::Point::SHARES;
+                        let blinded = if at_once { keys.blinded(self.bytes, &group_element) } else { None };
                         return Ok((which, Authenticated { packet: self, keys, blinded }));
                     }
                     error = ProcessError::BadHeaderMac;

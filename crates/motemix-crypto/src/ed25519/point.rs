@@ -141,14 +141,14 @@ impl<F: Arithmetic> Point<F> {
     pub(super) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let y = Element::from_bytes(bytes);
         // x² = (y² − 1) / (d·y² + 1)
-        let mut u = y;
-        u.square();
-        let mut v = u;
-        v.multiply(&Element::new(D));
-        v.add(&Element::ONE);
-        u.subtract(&Element::ONE);
+        let mut numerator = y;
+        numerator.square();
+        let mut denominator = numerator;
+        denominator.multiply(&Element::new(D));
+        denominator.add(&Element::ONE);
+        numerator.subtract(&Element::ONE);
         let mut x = Element::ZERO;
-        if !set_root(&mut x, &u, &v) {
+        if !set_root(&mut x, &numerator, &denominator) {
             return None;
         }
         let parity = bytes[31] >> 7;
