@@ -145,8 +145,6 @@ impl<A: Arithmetic> Element<A> {
         power
     }
 
-    // Not inlined: written out, each is as long as a hundred instructions.
-    #[inline(never)]
     pub(crate) fn swap_if(choice: Choice, a: &mut Self, b: &mut Self) {
         for (a, b) in a.words.iter_mut().zip(&mut b.words) {
             u32::conditional_swap(a, b, choice);
