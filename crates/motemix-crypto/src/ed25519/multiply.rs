@@ -6,8 +6,8 @@
 //! of the 64 j, so that only every fourth addition follows a doubling; or the first of them alone,
 //! for all j, where code is to be small. Additions are complete: none is of a special case.
 
-use core::array;
 use core::hint::black_box;
+use core::slice;
 
 use subtle::Choice;
 
@@ -30,14 +30,14 @@ pub(crate) const SHORT_TOOTH: usize = 63;
 /// what is secret: whoever calls wipes them.
 #[inline(never)]
 pub(super) fn base_times(number: &Secret<32>) -> [u8; 32] {
-    product::<TOOTH, 1, _>(&COMBS, &Digits::OfNumber.of(number)).encoded()
+    base_product(number).encoded()
 }
 
 /// The u-coordinate of the product on the Montgomery form of the curve, little-endian, for a number
 /// below 2²⁵⁵ that is no multiple of ℓ.
 #[inline(never)]
 pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
-    product::<TOOTH, 1, _>(&COMBS, &Digits::OfNumber.of(number)).u_coordinate()
+    base_product(number).u_coordinate()
 }
 
 /// The u-coordinate of the product of a point of order ℓ and an eighth of a clamped number, for the
@@ -45,16 +45,23 @@ pub(crate) fn base_times_montgomery(number: &Secret<32>) -> [u8; 32] {
 #[inline(never)]
 pub(crate) fn eighth_times_montgomery(comb: &Table, clamped: &Secret<32>, u: &mut Secret<32>) {
     let digits = Digits::OfEighth.of(clamped);
-    *u.expose_mut() = product::<SHORT_TOOTH, 4, 1>(array::from_ref(comb), &digits).u_coordinate();
+    *u.expose_mut() = product(slice::from_ref(comb), &digits, SHORT_TOOTH, 4).u_coordinate();
+}
+
+#[inline(never)]
+fn base_product(number: &Secret<32>) -> Point {
+    product(&COMBS, &Digits::OfNumber.of(number), TOOTH / COMBS.len(), 1)
 }
 
 /// The sum of the powers of two, each added or taken off as its digit says. The digits begin with
-/// the bit `FIRST`, and each comb takes its share of those below one tooth.
-fn product<const TOOTH: usize, const FIRST: usize, const COMBS: usize>(
-    combs: &[Table; COMBS],
-    digits: &Secret<32>,
-) -> Point {
-    let columns = const { TOOTH / COMBS };
+/// the bit `first`, and each comb takes so many columns of them.
+// A Cortex-M3 has it once for all combs. Elsewhere there are those of the base point alone, and
+// distances that the compiler knows save a thirtieth.
+#[cfg_attr(armv7m, inline(never))]
+#[cfg_attr(not(armv7m), inline(always))]
+fn product(combs: &[Table], digits: &Secret<32>, columns: usize, first: usize) -> Point {
+    // Not the other way round: no division, whose time depends on its operands.
+    let tooth = columns * combs.len();
     let mut addend = Addend::ZERO;
     let mut sum = Point::ZERO;
     for column in (0..columns).rev() {
@@ -63,7 +70,7 @@ fn product<const TOOTH: usize, const FIRST: usize, const COMBS: usize>(
             sum.double(Next::Addition);
         }
         for (at, comb) in combs.iter().enumerate() {
-            choose::<TOOTH>(&mut addend, digits, comb, FIRST + columns * at + column);
+            choose(&mut addend, digits, comb, tooth, first + columns * at + column);
             if is_first && at == 0 {
                 sum = Point::of_addend(&addend);
             } else {
@@ -109,8 +116,10 @@ impl Digits {
 }
 
 /// The comb's point for the bits at `position` and at every tooth above it.
-fn choose<const TOOTH: usize>(addend: &mut Addend, digits: &Secret<32>, comb: &Table, position: usize) {
-    let sign = |tooth: usize| sign(digits, TOOTH * tooth + position);
+#[cfg_attr(armv7m, inline(never))]
+#[cfg_attr(not(armv7m), inline(always))]
+fn choose(addend: &mut Addend, digits: &Secret<32>, comb: &Table, tooth: usize, position: usize) {
+    let sign = |number: usize| sign(digits, tooth * number + position);
     let upper = sign(3);
     let [one, two, four] = [0, 1, 2].map(|number| (sign(number) ^ upper ^ 1) << number);
     addend.choose(comb, u32::from(one | two | four));
@@ -173,9 +182,9 @@ mod tests {
         let check = |number: Theirs| {
             let theirs = EdwardsPoint::mul_base(&number).compress().to_bytes();
             let digits = Digits::OfNumber.of(&Secret::new(number.to_bytes()));
-            let with_all = product::<TOOTH, 1, _>(&ALL, &digits).encoded();
+            let with_all = product(&ALL, &digits, TOOTH / ALL.len(), 1).encoded();
             assert_eq!(with_all, theirs, "{number:?}");
-            let with_one = product::<TOOTH, 1, 1>(array::from_ref(&ALL[0]), &digits).encoded();
+            let with_one = product(&ALL[..1], &digits, TOOTH, 1).encoded();
             assert_eq!(with_one, theirs, "{number:?} with one comb");
         };
         for small in (0..20_u8).step_by(crate::ONE_IN) {

@@ -178,9 +178,9 @@ pub type OfThisCore = super::armv7em::Armv7em;
 
 /// The arithmetic of this core for numbers that everybody may know: it may take a time that depends
 /// on them.
-#[cfg(not(armv7m))]
+#[cfg(not(all(armv7m, not(little_code))))]
 pub type OfPublicNumbers = OfThisCore;
 /// The arithmetic of this core for numbers that everybody may know: it takes a time that depends on
 /// them.
-#[cfg(armv7m)]
+#[cfg(all(armv7m, not(little_code)))]
 pub type OfPublicNumbers = super::armv7m::Public;

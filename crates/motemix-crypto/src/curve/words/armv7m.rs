@@ -32,6 +32,10 @@ unsafe extern "C" {
     fn motemix_armv7m_square_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv7m_inverse(numbers: &mut [[u32; WORDS + 2]; 4]);
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
+}
+
+#[cfg(not(little_code))]
+unsafe extern "C" {
     fn motemix_armv7m_multiply_public(a: &mut [u32; WORDS], b: &[u32; WORDS]);
     fn motemix_armv7m_square_public_times(a: &mut [u32; WORDS], times: usize);
     fn motemix_armv7m_double_public(
@@ -140,10 +144,12 @@ impl Arithmetic for Armv7m {
 }
 
 /// That of a Cortex-M3 for numbers that everybody may know: products of whole words, which end
-/// early for small ones.
+/// early for small ones. Where code is to be small, those of secrets serve both.
+#[cfg(not(little_code))]
 #[derive(Debug, Clone, Copy)]
 pub enum Public {}
 
+#[cfg(not(little_code))]
 impl Arithmetic for Public {
     #[inline]
     fn add(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
