@@ -58,7 +58,7 @@ fn base_product(number: &Secret<32>) -> Point {
 // A Cortex-M3 has it once for all combs. Elsewhere there are those of the base point alone, and
 // distances that the compiler knows save a thirtieth.
 #[cfg_attr(armv7m, inline(never))]
-#[cfg_attr(not(armv7m), inline(always))]
+#[cfg_attr(not(armv7m), inline)]
 fn product(combs: &[Table], digits: &Secret<32>, columns: usize, first: usize) -> Point {
     // Not the other way round: no division, whose time depends on its operands.
     let tooth = columns * combs.len();
@@ -117,7 +117,7 @@ impl Digits {
 
 /// The comb's point for the bits at `position` and at every tooth above it.
 #[cfg_attr(armv7m, inline(never))]
-#[cfg_attr(not(armv7m), inline(always))]
+#[cfg_attr(not(armv7m), inline)]
 fn choose(addend: &mut Addend, digits: &Secret<32>, comb: &Table, tooth: usize, position: usize) {
     let sign = |number: usize| sign(digits, tooth * number + position);
     let upper = sign(3);
