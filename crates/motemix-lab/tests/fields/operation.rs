@@ -11,14 +11,10 @@ pub(super) enum Operation {
     Square,
     MultiplyBySmall,
     Square5Times,
-    MultiplyPublic,
-    SquarePublic,
-    SquarePublic5Times,
     Invert,
     ToBytes,
     LadderStep,
     X25519,
-    Combed,
     PublicKey,
 }
 
@@ -34,21 +30,17 @@ impl Operation {
             Self::Square => "square",
             Self::MultiplyBySmall => "multiply_by_small",
             Self::Square5Times => "square_5_times",
-            Self::MultiplyPublic => "multiply_public",
-            Self::SquarePublic => "square_public",
-            Self::SquarePublic5Times => "square_public_5_times",
             Self::Invert => "invert",
             Self::ToBytes => "to_bytes",
             Self::LadderStep => "ladder_step",
             Self::X25519 => "x25519",
-            Self::Combed => "combed",
             Self::PublicKey => "public_key",
         }
     }
 
     /// Whether what comes out is the representative below p, and not any other.
     pub(super) const fn is_exact(self) -> bool {
-        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::Combed | Self::PublicKey)
+        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::PublicKey)
     }
 
     /// Which of the elements that come out are results.
