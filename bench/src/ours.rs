@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 
-use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+use motemix_crypto::{AsReceived, Curve, PublicKey, Secret, SharedSecret, hash};
 pub use motemix_host::curve::HostCurve;
 use motemix_sphinx::{
     AuthenticBatch, Batch, HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
@@ -18,6 +18,8 @@ thread_local! {
 pub enum Recorded {}
 
 impl Curve for Recorded {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         HostCurve::public_key(secret)
     }
@@ -33,6 +35,8 @@ impl Curve for Recorded {
 pub enum Replayed {}
 
 impl Curve for Replayed {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         HostCurve::public_key(secret)
     }

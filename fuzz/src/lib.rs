@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use arbitrary::Arbitrary;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
 use ed25519_dalek::{Signer as _, SigningKey};
-use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret, hash};
+use motemix_crypto::{AsReceived, Curve, PublicKey, Secret, SharedSecret, hash};
 use motemix_directory::AuthoritySecret;
 use motemix_sphinx::{
     Hop, Host1k, MixKey, Mote, Mote5, NodeId, Packet, PathHop, ProcessError, Profile, ReplayError,
@@ -33,6 +33,8 @@ use motemix_sphinx::{
 pub enum Toy {}
 
 impl Curve for Toy {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         PublicKey(multiply(secret, Scalar::from(9_u8)))
     }

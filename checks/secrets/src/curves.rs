@@ -5,9 +5,10 @@ use motemix_crypto::curve::lanes::{self, Lanes};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::curve::words::{
     Words,
+    combed::Combed,
     product::{Long, OfHalves},
 };
-use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{Curve, Pair, Portable, PublicKey, PublicPoint, Secret, SharedSecret};
 
 use crate::host_curve::HostCurve;
 use crate::trial::{Expected, Operation, Trial};
@@ -57,6 +58,17 @@ pub const OPERATIONS: &[Operation] = &[
         expected: Expected::Secret,
         variants: 1,
         run: diffie_hellman::<Words<OfHalves>>,
+    },
+    Operation {
+        name: "Diffie-Hellman, a public point's comb",
+        secret: "the scalar",
+        expected: Expected::Secret,
+        variants: 4,
+        run: |trial| {
+            let mut point = Combed::default();
+            point.set(&Portable::public_key(&Secret::new(SECRET)));
+            shared(point.diffie_hellman(&trial.secret(with(SECRET, trial))))
+        },
     },
     Operation {
         name: "public key, the host's",

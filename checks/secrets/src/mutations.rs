@@ -177,9 +177,9 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "Ed25519: a branch where ℓ is added to an even number",
         file: "crates/motemix-crypto/src/ed25519/multiply.rs",
-        original: "u16::from(order & mask)",
-        mutant: "if core::hint::black_box(mask) == 0 { 0 } else { core::hint::black_box(u16::from(order)) }",
-        operations: &["Ed25519: key from its seed", "Ed25519: signature"],
+        original: "u64::from(order & mask)",
+        mutant: "if core::hint::black_box(mask) == 0 { 0 } else { core::hint::black_box(u64::from(*order)) }",
+        operations: &["Diffie-Hellman, a public point's comb", "Ed25519: key from its seed"],
     },
     Mutation {
         name: "Ed25519: a table looked up at a secret place",
@@ -193,7 +193,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "crates/motemix-crypto/src/ed25519/multiply.rs",
         original: "addend.negate_if(Choice::from(upper ^ 1))",
         mutant: "if core::hint::black_box(upper) == 0 { addend.negate_if(Choice::from(1)); }",
-        operations: &["Ed25519: key from its seed", "Ed25519: signature"],
+        operations: &["Diffie-Hellman, a public point's comb", "Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {
         name: "delay of a hop: a branch where one of two is chosen",

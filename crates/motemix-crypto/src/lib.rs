@@ -34,7 +34,7 @@ pub mod uniform;
 pub mod wide_block;
 
 pub use curve::words::{BoardCurve, BoardCurveWithoutTable};
-pub use curve::{Curve, Pair, PublicKey, SharedSecret, portable::Portable};
+pub use curve::{AsReceived, Curve, Pair, PublicKey, PublicPoint, SharedSecret, portable::Portable};
 pub use hash::{WideBlake2b, WideBlake2s, WideHash};
 pub use secret::Secret;
 

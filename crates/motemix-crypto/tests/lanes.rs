@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use chacha20::ChaCha8Rng;
 use motemix_crypto::curve::lanes::{Lanes, diffie_hellman_batch, public_keys};
-use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 use rand_core::{Rng as _, SeedableRng as _};
 
 /// Multiplications that share an inversion.
@@ -35,6 +35,8 @@ thread_local! {
 enum Counted {}
 
 impl Curve for Counted {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         ALONE.set(ALONE.get() + 1);
         Portable::public_key(secret)

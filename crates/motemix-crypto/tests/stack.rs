@@ -4,11 +4,12 @@ use std::hint::black_box;
 use std::ptr;
 
 use curve25519_dalek::Scalar;
+use motemix_crypto::curve::words::combed::Combed;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
 use motemix_crypto::curve::words::{Words, WordsWithoutTable};
 use motemix_crypto::ed25519::SigningKey;
 use motemix_crypto::p256;
-use motemix_crypto::{Curve, Portable, PublicKey, Secret};
+use motemix_crypto::{Curve, Portable, PublicKey, PublicPoint, Secret};
 use sha2::{Digest as _, Sha512};
 use zeroize::zeroize_stack;
 
@@ -83,6 +84,13 @@ fn diffie_hellman<C: Curve>(secret: &Secret<32>, point: &PublicKey) {
     black_box(&shared);
 }
 
+fn combed(secret: &Secret<32>, point: &PublicKey) {
+    let mut combed = Combed::default();
+    combed.set(point);
+    let shared = combed.diffie_hellman(secret);
+    black_box(&shared);
+}
+
 #[test]
 fn a_secret_that_is_left_is_found() {
     let leave: Operation = |secret, _| {
@@ -95,12 +103,13 @@ fn a_secret_that_is_left_is_found() {
 #[test]
 fn words_leave_neither_the_secret_nor_what_is_agreed() {
     let case = Case::new();
-    let operations: [(&str, Operation); 5] = [
+    let operations: [(&str, Operation); 6] = [
         ("public key of long products", public_key::<Words<Long>>),
         ("public key of halves", public_key::<Words<OfHalves>>),
         ("public key without the table", public_key::<WordsWithoutTable<Long>>),
         ("agreement of long products", diffie_hellman::<Words<Long>>),
         ("agreement of halves", diffie_hellman::<Words<OfHalves>>),
+        ("agreement of a combed point", combed),
     ];
     let left: Vec<_> =
         operations.iter().filter(|(_, operation)| leaves_a_secret(*operation, &case)).collect();

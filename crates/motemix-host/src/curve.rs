@@ -2,7 +2,7 @@
 //! backend; and batches in the lanes of its vectors.
 
 use motemix_crypto::curve::lanes::{self, Lanes};
-use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
 
 /// The fastest curve of this machine; looks once what its processor has.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,8 @@ impl HostCurve {
 }
 
 impl Curve for HostCurve {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         if fast::is_available() { fast::public_key(secret) } else { Portable::public_key(secret) }
     }

@@ -66,6 +66,13 @@ fn check<const N: usize>(
     compare(operation, operands, &after).map_err(|wrong| format!("{}: {wrong}", board.core))
 }
 
+/// The same of public numbers, which may take any time.
+fn check_public<const N: usize>(board: &mut Board, operation: Operation, operands: &[[Element; N]]) {
+    let mut after = operands.to_vec();
+    board.run_anyhow(operation.name(), &mut after).unwrap();
+    compare(operation, operands, &after).unwrap();
+}
+
 fn compare<const N: usize>(
     operation: Operation,
     before: &[[Element; N]],
@@ -238,6 +245,17 @@ fn agrees(board: &mut Board, count: usize) {
     takes_one_time(board, &mut random);
 }
 
+/// Products and squares of public numbers.
+fn agrees_on_public_numbers(board: &mut Board, count: usize) {
+    let mut random = Random::new(seed());
+    let any = (0..count).map(|_| [random.element(), random.element()]).collect();
+    let pairs = [special_pairs(), near_zero(&mut random), any].concat();
+    check_public(board, Operation::MultiplyPublic, &pairs);
+    let ones: Vec<_> = roots().into_iter().map(|a| [a, [0; 8]]).chain(pairs).collect();
+    check_public(board, Operation::SquarePublic, &ones);
+    check_public(board, Operation::SquarePublic5Times, &ones);
+}
+
 /// X25519 with these scalars and points, and the public keys of the scalars.
 fn multiplies_points(board: &mut Board, pairs: &[[Element; 2]]) {
     for operation in [Operation::X25519, Operation::PublicKey] {
@@ -314,6 +332,32 @@ fn x25519(board: &mut Board, every: usize, count: usize) {
     board.print_cycles();
 }
 
+/// Points plus each point of small order: what a clamped scalar makes of both is the same.
+fn with_parts_of_small_order(random: &mut Random) -> Vec<Element> {
+    use curve25519_dalek::{EdwardsPoint, constants::EIGHT_TORSION};
+    let large = EdwardsPoint::mul_base_clamped(bytes(&random.element()));
+    EIGHT_TORSION.iter().map(|small| words(&(large + small).to_montgomery().to_bytes())).collect()
+}
+
+/// Products of points that are public: of every kind, and each with scalars that all take one time.
+fn combed(board: &Board, every: usize, count: usize) {
+    let mut random = Random::new(seed());
+    let mut found: Vec<_> = points().into_iter().step_by(every).collect();
+    found.extend(with_parts_of_small_order(&mut random));
+    found.extend((0..count).map(|_| random.element()));
+    for point in found {
+        let scalars = [random.element(), random.element(), special()[random.element()[7] as usize % 90]];
+        let pairs = scalars.map(|scalar| [scalar, point]);
+        let mut after = pairs;
+        let mut board = board.another();
+        board.run_singly(Operation::Combed.name(), &mut after).unwrap();
+        for ([scalar, point], [product, kept]) in pairs.iter().zip(&after) {
+            assert_eq!(kept, point);
+            assert_eq!(*product, dalek(scalar, point), "{} {scalar:08x?} {point:08x?}", board.core);
+        }
+    }
+}
+
 const SAMR21: (&str, &str, Core) = ("fields", "samr21-xpro", Core::M0Plus);
 /// As the C library has it: less code, and slower.
 const SAMR21_SMALL: (&str, &str, Core) = ("fields-small", "samr21-xpro", Core::M0Plus);
@@ -345,6 +389,18 @@ fn a_cortex_m4_computes_as_other_libraries_do() {
 }
 
 #[test]
+fn a_cortex_m3_computes_with_public_numbers_as_other_libraries_do() {
+    agrees_on_public_numbers(&mut Board::new(IOTLAB_M3), FEW);
+}
+
+#[test]
+fn boards_multiply_public_points_as_other_libraries_do() {
+    for board in [SAMR21, SAMR21_SMALL, IOTLAB_M3, NRF52840] {
+        combed(&Board::new(board), 37, 4);
+    }
+}
+
+#[test]
 fn boards_multiply_points_as_other_libraries_do() {
     for board in [SAMR21, SAMR21_SMALL, IOTLAB_M3, NRF52840] {
         x25519(&mut Board::new(board), 29, 4);
@@ -355,10 +411,12 @@ fn boards_multiply_points_as_other_libraries_do() {
 #[ignore = "takes minutes: two million pairs for each operation, on each core"]
 fn boards_compute_millions_of_times_as_other_libraries_do() {
     std::thread::scope(|scope| {
+        scope.spawn(|| agrees_on_public_numbers(&mut Board::new(IOTLAB_M3), MILLIONS / 10));
         for board in [SAMR21, SAMR21_SMALL, IOTLAB_M3, NRF52840] {
             scope.spawn(move || {
                 agrees(&mut Board::new(board), MILLIONS);
                 x25519(&mut Board::new(board), 1, 500);
+                combed(&Board::new(board), 1, 200);
             });
         }
     });
@@ -440,13 +498,16 @@ fn mutations_of_the_machine_code_are_found() {
         (Operation::Subtract, pairs.clone()),
         (Operation::SumAndDifference, pairs.clone()),
         (Operation::ToBytes, pairs),
-        (Operation::Multiply, products),
+        (Operation::Multiply, products.clone()),
         (Operation::MultiplyBySmall, small),
         (Operation::Square, roots),
     ];
+    // Only a Cortex-M3 has others for public numbers.
+    let public = [(Operation::MultiplyPublic, products), (Operation::SquarePublic, operations[6].1.clone())];
     for board in [SAMR21, SAMR21_SMALL, IOTLAB_M3, NRF52840] {
+        let is_m3 = board == IOTLAB_M3;
         let board = Board::new(board);
-        for (operation, pairs) in &operations {
+        for (operation, pairs) in operations.iter().chain(public.iter().filter(|_| is_m3)) {
             let (all, missed) = mutations_are_found(&board, *operation, pairs);
             println!("{}: {operation:?}: {all} mutations, {missed} not found", board.core);
             assert!(all > 0, "{}: {operation:?} has no carries", board.core);

@@ -1,7 +1,7 @@
 //! Scalar multiplications that are counted, real ones and modelled ones.
 
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
-use motemix_crypto::{Curve, Portable, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, Portable, PublicKey, Secret, SharedSecret};
 use std::cell::Cell;
 
 thread_local! {
@@ -22,6 +22,8 @@ pub(crate) fn taken() -> u32 {
 pub(crate) enum Real {}
 
 impl Curve for Real {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         count();
         Portable::public_key(secret)
@@ -39,6 +41,8 @@ impl Curve for Real {
 pub(crate) enum Modelled {}
 
 impl Curve for Modelled {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         count();
         PublicKey(product(secret, Scalar::ONE))

@@ -1,7 +1,7 @@
 //! From a shared secret to everything a hop uses it for.
 
 use motemix_crypto::wide_block::WideBlockKeys;
-use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret, hash, stream};
+use motemix_crypto::{Curve, Pair, PublicKey, PublicPoint, Secret, SharedSecret, hash, stream};
 use subtle::ConstantTimeEq;
 
 use crate::delay::HopDelay;
@@ -39,8 +39,8 @@ impl MixKey {
         hash::blake2s_128(self.0.expose(), REPLAY_FILTER)
     }
 
-    pub(crate) fn shared_secret<C: Curve>(&self, group_element: &PublicKey) -> Option<SharedSecret> {
-        C::diffie_hellman(&self.0, group_element)
+    pub(crate) fn shared_secret(&self, group_element: &impl PublicPoint) -> Option<SharedSecret> {
+        group_element.diffie_hellman(&self.0)
     }
 
     /// The same as one of a batch.

@@ -5,7 +5,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use motemix_crypto::{Curve, PublicKey, SharedSecret};
+use motemix_crypto::{Curve, PublicKey, PublicPoint, SharedSecret};
 
 use crate::delay::HopDelay;
 use crate::geometry::{BLOCK_LEN, GROUP_ELEMENT_LEN, HEADER_MAC_LEN, MAX_HOPS};
@@ -87,18 +87,25 @@ impl<'a, P: Profile> Packet<'a, P> {
     /// Checks the header MAC under each of the candidates in turn (one multiplication each), until
     /// one fits; `K` tells which. At an epoch's boundary there are two candidates, otherwise
     /// one.
+    ///
+    /// Where two products of one point cost less than each by itself ([`PublicPoint::SHARES`]), the
+    /// group element of a packet that is to leave is blinded at once: a packet that was seen before
+    /// costs both products there. Elsewhere it is blinded when it leaves.
     pub fn authenticate<'k, K>(
         self,
         candidates: impl IntoIterator<Item = (K, &'k MixKey)>,
     ) -> Result<(K, Authenticated<'a, P>), ProcessError> {
-        let group_element = self.group_element();
+        let mut group_element = <P::Curve as Curve>::Point::default();
+        group_element.set(&self.group_element());
         let mut error = ProcessError::BadHeaderMac;
         for (which, mix_key) in candidates {
-            match mix_key.shared_secret::<P::Curve>(&group_element) {
+            match mix_key.shared_secret(&group_element) {
                 None => error = ProcessError::NonContributory,
                 Some(shared) => {
                     if let Some(keys) = Keys::if_authentic::<P>(&shared, self.bytes) {
-                        return Ok((which, Authenticated { packet: self, keys }));
+                        let at_once = <P::Curve as Curve>::Point::SHARES;
+                        let blinded = if at_once { keys.blinded(self.bytes, &group_element) } else { None };
+                        return Ok((which, Authenticated { packet: self, keys, blinded }));
                     }
                     error = ProcessError::BadHeaderMac;
                 }
@@ -128,16 +135,35 @@ impl Keys {
         header.header_mac_matches(routing_info, header_mac).then_some(Self { hop_key, header })
     }
 
+    /// The group element of the packet that leaves, if one does.
+    fn blinded(&self, packet: &[u8], group_element: &impl PublicPoint) -> Option<SharedSecret> {
+        let (field, _) = split_block(self.first_block(packet));
+        // Disclosed: the command. It is for this node alone, which now does what it says.
+        match Command::parse(field)? {
+            Command::Forward(_) | Command::TurnRound(_) => {
+                group_element.diffie_hellman(&self.header.blinding())
+            }
+            Command::Deliver | Command::Drop | Command::Yours => None,
+        }
+    }
+
+    /// What the hop is told.
+    // Not inlined: what it needs on a board's stack must not lie beneath a multiplication.
+    #[inline(never)]
+    fn first_block(&self, packet: &[u8]) -> [u8; BLOCK_LEN] {
+        let mut block = [0; BLOCK_LEN];
+        block.copy_from_slice(&packet[GROUP_ELEMENT_LEN..][..BLOCK_LEN]);
+        self.header.xor_stream(0, &mut block);
+        block
+    }
+
     /// The header id, if the packet has come back under a header of this node's own making.
     pub(crate) fn own_return(
         &self,
         packet: &[u8],
         is_under_way: impl FnOnce(&HeaderId) -> bool,
     ) -> Option<HeaderId> {
-        let mut block = [0; BLOCK_LEN];
-        block.copy_from_slice(&packet[GROUP_ELEMENT_LEN..][..BLOCK_LEN]);
-        self.header.xor_stream(0, &mut block);
-        let (field, after_field) = split_block(block);
+        let (field, after_field) = split_block(self.first_block(packet));
         let header_id = HeaderId(after_field);
         // Disclosed: the command, and whether the id is known. Both are for this node alone, which
         // now does what they say.
@@ -149,6 +175,8 @@ impl Keys {
 pub struct Authenticated<'a, P> {
     packet: Packet<'a, P>,
     keys: Keys,
+    /// The group element that the packet leaves with, if it leaves.
+    blinded: Option<SharedSecret>,
 }
 
 impl<'a, P: Profile> Authenticated<'a, P> {
@@ -172,7 +200,7 @@ impl<'a, P: Profile> Authenticated<'a, P> {
     /// Asks the filter of the mix key that the packet authenticated under.
     pub fn admit(self, filter: &mut impl ReplayFilter) -> Result<Fresh<'a, P>, ReplayError> {
         filter.admit(&self.replay_tag())?;
-        Ok(Fresh { packet: self.packet, keys: self.keys })
+        Ok(Fresh { packet: self.packet, keys: self.keys, blinded: self.blinded })
     }
 }
 
@@ -188,6 +216,7 @@ pub enum Origin<'a, P> {
 pub struct Fresh<'a, P> {
     packet: Packet<'a, P>,
     keys: Keys,
+    blinded: Option<SharedSecret>,
 }
 
 /// What a node is to do with a packet. The buffer holds what the variant says.
@@ -266,8 +295,12 @@ impl<'a, P: Profile> Fresh<'a, P> {
             }
         };
         decrypt::<P>(&hop_key, payload);
-        let blinded = P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
-            .ok_or(ProcessError::NonContributory)?;
+        let blinded = if <P::Curve as Curve>::Point::SHARES {
+            self.blinded
+        } else {
+            P::Curve::diffie_hellman(&header.blinding(), &PublicKey(*group_element))
+        };
+        let blinded = blinded.ok_or(ProcessError::NonContributory)?;
         *group_element = *blinded.expose();
         let forward = Forward { next, delay: header.delay() };
         // Disclosed: the command, as above.

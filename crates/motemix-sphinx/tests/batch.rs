@@ -1,6 +1,6 @@
 //! Headers and SURBs made side by side are those that they would have become alone.
 
-use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret, hash};
+use motemix_crypto::{AsReceived, Curve, Pair, Portable, PublicKey, Secret, SharedSecret, hash};
 use motemix_sphinx::{
     HeaderBuilder, Host1k, MessageId, MixKey, Mote, NodeId, PathError, PathHop, Profile, Shape, Surb,
     SurbBuilder,
@@ -22,6 +22,8 @@ thread_local! {
 enum Backwards {}
 
 impl Curve for Backwards {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         Portable::public_key(secret)
     }

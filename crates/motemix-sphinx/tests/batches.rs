@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use motemix_crypto::{Curve, Pair, Portable, PublicKey, Secret, SharedSecret, hash, stream};
+use motemix_crypto::{AsReceived, Curve, Pair, Portable, PublicKey, Secret, SharedSecret, hash, stream};
 use motemix_sphinx::{
     AuthenticBatch, BATCH, Batch, HeaderBuilder, HeaderId, Hop, Host1k, MessageId, MixKey, Mote, NodeId,
     Origin, Packet, PathHop, ProcessError, Profile, ReplayError, ReplayFilter, ReplayTag, Shape,
@@ -293,6 +293,8 @@ thread_local! {
 enum InBatches {}
 
 impl Curve for InBatches {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         Portable::public_key(secret)
     }

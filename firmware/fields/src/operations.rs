@@ -6,9 +6,12 @@
 use core::hint::black_box;
 use motemix_board_bench::place::Place;
 use motemix_board_bench::{BAD, GOOD};
-use motemix_crypto::curve::words::arithmetic::{Arithmetic, COORDINATES, Ladder, OfThisCore};
+use motemix_crypto::curve::words::arithmetic::{
+    Arithmetic, COORDINATES, Ladder, OfPublicNumbers, OfThisCore,
+};
+use motemix_crypto::curve::words::combed::Combed;
 use motemix_crypto::curve::words::{Words, hazmat};
-use motemix_crypto::{Curve, PublicKey, Secret};
+use motemix_crypto::{Curve, PublicKey, PublicPoint, Secret};
 use motemix_multiply as _;
 
 /// Eight words, the least first.
@@ -106,6 +109,24 @@ extern "C" fn mote_square_5_times(count: usize) -> u32 {
     each(count, |[a, _]| OfThisCore::square_times(a, black_box(5)))
 }
 
+/// The first becomes the product of both, which are public.
+#[unsafe(no_mangle)]
+extern "C" fn mote_multiply_public(count: usize) -> u32 {
+    each(count, |[a, b]| OfPublicNumbers::multiply(a, b))
+}
+
+/// The first, which is public, becomes its square.
+#[unsafe(no_mangle)]
+extern "C" fn mote_square_public(count: usize) -> u32 {
+    each(count, |[a, _]| OfPublicNumbers::square(a))
+}
+
+/// The first, which is public, is squared five times in a row.
+#[unsafe(no_mangle)]
+extern "C" fn mote_square_public_5_times(count: usize) -> u32 {
+    each(count, |[a, _]| OfPublicNumbers::square_times(a, black_box(5)))
+}
+
 /// The first becomes its inverse.
 #[unsafe(no_mangle)]
 extern "C" fn mote_invert(count: usize) -> u32 {
@@ -135,6 +156,17 @@ extern "C" fn mote_x25519(count: usize) -> u32 {
     each(count, |[scalar, point]| {
         let shared =
             Words::<OfThisCore>::diffie_hellman(&Secret::new(bytes(scalar)), &PublicKey(bytes(point)));
+        *scalar = shared.map_or([0; 8], |shared| words(shared.expose()));
+    })
+}
+
+/// The same of a point that is public, from a comb of its multiples.
+#[unsafe(no_mangle)]
+extern "C" fn mote_combed(count: usize) -> u32 {
+    each(count, |[scalar, point]| {
+        let mut combed = Combed::default();
+        combed.set(&PublicKey(bytes(point)));
+        let shared = combed.diffie_hellman(&Secret::new(bytes(scalar)));
         *scalar = shared.map_or([0; 8], |shared| words(shared.expose()));
     })
 }

@@ -12,7 +12,7 @@ use motemix_board_bench::{BAD, verdict};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::ed25519::{self, SigningKey};
 use motemix_crypto::wide_block::WideBlockKeys;
-use motemix_crypto::{Curve, PublicKey, Secret, WideBlake2s, hash, stream};
+use motemix_crypto::{Curve, PublicKey, PublicPoint, Secret, WideBlake2s, hash, stream};
 use motemix_multiply as _;
 use motemix_neighbour::suite::{HalfWordsP256, PUBLIC_KEY_LEN, SIGNATURE_LEN};
 use motemix_neighbour::{PrivateKey, PublicKey as PublicKey256, Suite};
@@ -58,6 +58,30 @@ extern "C" fn bench_x25519() -> u32 {
     with(|buffer| {
         let point = PublicKey(key(buffer, 32)?);
         let product = ShippedCurve::diffie_hellman(&Secret::new(key(buffer, 0)?), &point)?;
+        buffer.get_mut(..32)?.copy_from_slice(product.expose());
+        Some(true)
+    })
+}
+
+/// What products are taken of, once it was made ready.
+static POINT: Place<<ShippedCurve as Curve>::Point> = Place::empty();
+
+/// Makes the point that lies behind the scalar ready. The point is public.
+#[unsafe(no_mangle)]
+extern "C" fn prepare_x25519_public() -> u32 {
+    with(|buffer| {
+        POINT.put_new(Default::default);
+        let bytes = PublicKey(key(buffer, 32)?);
+        POINT.with(|point| point.set(&bytes)).map(|()| true)
+    })
+}
+
+/// Scalar; its product with that point takes its place.
+#[unsafe(no_mangle)]
+extern "C" fn bench_x25519_public() -> u32 {
+    with(|buffer| {
+        let secret = Secret::new(key(buffer, 0)?);
+        let product = POINT.with(|point| point.diffie_hellman(&secret))??;
         buffer.get_mut(..32)?.copy_from_slice(product.expose());
         Some(true)
     })

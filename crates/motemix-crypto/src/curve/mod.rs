@@ -7,6 +7,8 @@ pub mod portable;
 pub mod scalar;
 pub mod words;
 
+use core::marker::PhantomData;
+
 use subtle::ConstantTimeEq;
 
 use crate::Secret;
@@ -51,6 +53,9 @@ impl SharedSecret {
 /// The functions have no receiver: an accelerator is reached through the backend's own static, and
 /// protocol state stays free of device handles.
 pub trait Curve {
+    /// A point that several secrets multiply: [`AsReceived`] where that saves nothing.
+    type Point: PublicPoint;
+
     /// `X25519(secret, 9)`: one fixed-base multiplication.
     fn public_key(secret: &Secret<32>) -> PublicKey;
 
@@ -85,6 +90,45 @@ pub trait Curve {
         for (pair, shared) in pairs.iter().zip(shared) {
             *shared = Self::diffie_hellman(pair.secret, &pair.point);
         }
+    }
+}
+
+/// A point that everybody may know, such as a packet's group element, and that several secrets
+/// multiply. Setting it may take a time that depends on the point; multiplying takes one time for
+/// all secrets. A point that is secret itself goes to [`Curve::diffie_hellman`].
+///
+/// It begins as the point of zeros, whose products are all refused, and becomes others in its
+/// place: a board has no memory to move one in.
+pub trait PublicPoint: Default {
+    /// Whether two products of one such point cost less than two points with a product each.
+    const SHARES: bool;
+
+    /// Becomes the point of these bytes, whatever they are.
+    fn set(&mut self, point: &PublicKey);
+
+    /// [`Curve::diffie_hellman`] of the secret and this point, to the bit.
+    fn diffie_hellman(&self, secret: &Secret<32>) -> Option<SharedSecret>;
+}
+
+/// A point as it was received: each secret costs one [`Curve::diffie_hellman`].
+#[derive(Debug)]
+pub struct AsReceived<C>(PublicKey, PhantomData<fn() -> C>);
+
+impl<C> Default for AsReceived<C> {
+    fn default() -> Self {
+        Self(PublicKey([0; POINT_LEN]), PhantomData)
+    }
+}
+
+impl<C: Curve> PublicPoint for AsReceived<C> {
+    const SHARES: bool = false;
+
+    fn set(&mut self, point: &PublicKey) {
+        self.0 = *point;
+    }
+
+    fn diffie_hellman(&self, secret: &Secret<32>) -> Option<SharedSecret> {
+        C::diffie_hellman(secret, &self.0)
     }
 }
 

@@ -4,13 +4,15 @@
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use zeroize::Zeroizing;
 
-use super::{Curve, PublicKey, SharedSecret};
+use super::{AsReceived, Curve, PublicKey, SharedSecret};
 use crate::Secret;
 
 /// curve25519-dalek, in its serial 32- or 64-bit form by target.
 pub enum Portable {}
 
 impl Curve for Portable {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         PublicKey(MontgomeryPoint::mul_base_clamped(*secret.expose()).to_bytes())
     }

@@ -8,6 +8,7 @@ mod armv6m;
 mod armv7em;
 #[cfg(armv7m)]
 mod armv7m;
+pub mod combed;
 pub(crate) mod field;
 #[doc(hidden)]
 pub mod hazmat;
@@ -18,11 +19,11 @@ use core::marker::PhantomData;
 
 use subtle::{Choice, ConditionallySelectable};
 
-use super::{Curve, PublicKey, SharedSecret};
+use super::{AsReceived, Curve, PublicKey, SharedSecret};
 use crate::Secret;
-use crate::ed25519::base_times_montgomery;
+use crate::ed25519::{base_times_montgomery, clamp};
 use crate::secret::wiped;
-use arithmetic::{Arithmetic, Ladder, OfThisCore, WORDS};
+use arithmetic::{Arithmetic, ConstantTime, Ladder, OfThisCore, WORDS};
 use field::Element;
 
 /// The Montgomery ladder of RFC 7748 §5; a public key goes by way of the table that signatures
@@ -35,12 +36,15 @@ pub type BoardCurve = Words<OfThisCore>;
 /// The same in 5 kB less flash, where nothing else needs the table.
 pub type BoardCurveWithoutTable = WordsWithoutTable<OfThisCore>;
 
-impl<A: Arithmetic> Curve for Words<A> {
+impl<A: ConstantTime> Curve for Words<A> {
+    /// The other cores have a ladder that is as fast, or no memory for a table.
+    #[cfg(all(armv7m, not(little_code)))]
+    type Point = combed::Combed;
+    #[cfg(not(all(armv7m, not(little_code))))]
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
-        let mut clamped = secret.duplicate();
-        let [low, .., high] = clamped.expose_mut();
-        *low &= 0xf8;
-        *high = *high & 0x7f | 0x40;
+        let clamped = clamp(secret);
         PublicKey(wiped::<BASE_STACK_LEN, _>(|| base_times_montgomery(&clamped)))
     }
 
@@ -56,7 +60,9 @@ impl<A: Arithmetic> Curve for Words<A> {
 #[derive(Debug, Clone, Copy)]
 pub struct WordsWithoutTable<A>(PhantomData<A>);
 
-impl<A: Arithmetic> Curve for WordsWithoutTable<A> {
+impl<A: ConstantTime> Curve for WordsWithoutTable<A> {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         let mut base = [0; 32];
         base[0] = 9;

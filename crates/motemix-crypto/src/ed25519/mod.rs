@@ -15,7 +15,7 @@
 
 mod comb;
 mod multiply;
-mod point;
+pub(crate) mod point;
 mod sign;
 mod verify;
 
@@ -24,7 +24,9 @@ use sha2::{
     digest::{FixedOutputReset as _, Update as _},
 };
 
-pub(crate) use multiply::base_times_montgomery;
+use crate::Secret;
+
+pub(crate) use multiply::{SHORT_TOOTH, base_times_montgomery, eighth_times_montgomery};
 pub use sign::SigningKey;
 pub use verify::{is_key, is_signed};
 
@@ -44,4 +46,14 @@ fn hash(first: &[u8], second: &[u8], parts: &[&[u8]]) -> [u8; 64] {
     // In place: the state would be moved otherwise, and lie on the stack twice.
     hash.finalize_into_reset((&mut digest).into());
     digest
+}
+
+/// The clamped number (RFC 8032 §5.1.5, RFC 7748 §5).
+#[inline(never)]
+pub(crate) fn clamp(number: &Secret<32>) -> Secret<32> {
+    let mut clamped = number.duplicate();
+    let [low, .., high] = clamped.expose_mut();
+    *low &= 0xf8;
+    *high = *high & 0x7f | 0x40;
+    clamped
 }

@@ -2,9 +2,12 @@
 //!
 //! Nothing in a check is secret, so its time may depend on anything.
 
-use super::point::{BASE, Next, Point};
+use super::point::{self, Cached, Next, Sign};
 use super::{SIGNATURE_LEN, hash};
+use crate::curve::words::arithmetic::OfPublicNumbers;
 
+/// What everybody may know.
+type Point = point::Point<OfPublicNumbers>;
 /// An integer below 2²⁵⁶, the least word first.
 type Words = [u32; 8];
 
@@ -51,21 +54,26 @@ fn equation_holds(r: &[u8], s: &Words, k: &Words, key: &[u8; 32]) -> bool {
 /// s·B + k·A, both at once from the highest bit down, as it is written.
 #[inline(never)]
 fn sum_of_products(s: &Words, k: &Words, a: &Point) -> [u8; 32] {
-    let mut both = BASE;
-    both.add(a);
-    let mut sum = Point::ZERO;
+    let mut points = [const { Cached::ZERO }; 3];
+    let [base, other, both] = &mut points;
+    base.set(&Point::BASE);
+    other.set(a);
+    let mut sum = *a;
+    sum.add_cached(base, Sign::Plus);
+    both.set(&sum);
+    sum = Point::ZERO;
     for at in (0..253).rev() {
         let addend = match (bit(s, at), bit(k, at)) {
             (false, false) => {
                 sum.double(Next::Doubling);
                 continue;
             }
-            (true, false) => &BASE,
-            (false, true) => a,
-            (true, true) => &both,
+            (true, false) => &*base,
+            (false, true) => &*other,
+            (true, true) => &*both,
         };
         sum.double(Next::Addition);
-        sum.add(addend);
+        sum.add_cached(addend, Sign::Plus);
     }
     sum.encoded()
 }

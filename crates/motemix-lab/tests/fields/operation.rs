@@ -11,10 +11,14 @@ pub(super) enum Operation {
     Square,
     MultiplyBySmall,
     Square5Times,
+    MultiplyPublic,
+    SquarePublic,
+    SquarePublic5Times,
     Invert,
     ToBytes,
     LadderStep,
     X25519,
+    Combed,
     PublicKey,
 }
 
@@ -30,17 +34,21 @@ impl Operation {
             Self::Square => "square",
             Self::MultiplyBySmall => "multiply_by_small",
             Self::Square5Times => "square_5_times",
+            Self::MultiplyPublic => "multiply_public",
+            Self::SquarePublic => "square_public",
+            Self::SquarePublic5Times => "square_public_5_times",
             Self::Invert => "invert",
             Self::ToBytes => "to_bytes",
             Self::LadderStep => "ladder_step",
             Self::X25519 => "x25519",
+            Self::Combed => "combed",
             Self::PublicKey => "public_key",
         }
     }
 
     /// Whether what comes out is the representative below p, and not any other.
     pub(super) const fn is_exact(self) -> bool {
-        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::PublicKey)
+        matches!(self, Self::Choose | Self::ToBytes | Self::X25519 | Self::Combed | Self::PublicKey)
     }
 
     /// Which of the elements that come out are results.

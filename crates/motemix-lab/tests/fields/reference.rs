@@ -94,17 +94,19 @@ pub(super) fn expected<L: Library>(operation: Operation, operands: &[Element]) -
         Operation::Subtract => one(of(0).minus(&of(1))),
         Operation::SumAndDifference => vec![of(0).plus(&of(1)).value(), of(0).minus(&of(1)).value()],
         Operation::Choose => vec![operands[2 + 3 * operands[1][0] as usize + 2]],
-        Operation::Multiply => one(of(0).times(&of(1))),
-        Operation::Square => one(of(0).times(&of(0))),
+        Operation::Multiply | Operation::MultiplyPublic => one(of(0).times(&of(1))),
+        Operation::Square | Operation::SquarePublic => one(of(0).times(&of(0))),
         Operation::MultiplyBySmall => one(of(0).times(&L::of(&[operands[1][0], 0, 0, 0, 0, 0, 0, 0]))),
-        Operation::Square5Times => one((0..5).fold(of(0), |value, _| value.times(&value))),
+        Operation::Square5Times | Operation::SquarePublic5Times => {
+            one((0..5).fold(of(0), |value, _| value.times(&value)))
+        }
         Operation::Invert => one(of(0).inverted()),
         Operation::ToBytes => one(of(0)),
         Operation::LadderStep => {
             let [x1, x2, z2, x3, z3] = std::array::from_fn(of);
             step(&x1, [&x2, &z2], [&x3, &z3]).map(|value| value.value()).to_vec()
         }
-        Operation::X25519 => vec![x25519::<L>(&operands[0], &operands[1])],
+        Operation::X25519 | Operation::Combed => vec![x25519::<L>(&operands[0], &operands[1])],
         Operation::PublicKey => vec![x25519::<L>(&operands[0], &[9, 0, 0, 0, 0, 0, 0, 0])],
     }
 }

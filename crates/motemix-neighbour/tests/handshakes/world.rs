@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
-use motemix_crypto::{BoardCurve, Curve, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, BoardCurve, Curve, PublicKey, Secret, SharedSecret};
 use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{
     Admission, Admitted, Event, Failure, HandshakeDrop, Handshakes, Identity, Peer,
@@ -22,6 +22,8 @@ thread_local! {
 pub struct Counting;
 
 impl Curve for Counting {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
         BoardCurve::public_key(secret)

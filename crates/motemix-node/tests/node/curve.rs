@@ -1,7 +1,7 @@
 //! Scalar multiplications that take no time, for tests of many networks.
 
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
-use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, PublicKey, Secret, SharedSecret};
 
 /// The group without its one-way street: an element is written as its discrete logarithm to the
 /// base point, up to the sign, as an x-coordinate is. What holds for X25519 holds here, so a node
@@ -9,6 +9,8 @@ use motemix_crypto::{Curve, PublicKey, Secret, SharedSecret};
 pub enum Modelled {}
 
 impl Curve for Modelled {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         PublicKey(product(secret, Scalar::ONE))
     }

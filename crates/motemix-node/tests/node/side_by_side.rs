@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, Pair, PublicKey, Secret, SharedSecret};
 use motemix_directory::Epoch;
 use motemix_node::{Counters, Instant, NoJournal};
 
@@ -23,6 +23,8 @@ thread_local! {
 pub enum Lanes<const N: usize> {}
 
 impl<const N: usize> Curve for Lanes<N> {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         Modelled::public_key(secret)
     }

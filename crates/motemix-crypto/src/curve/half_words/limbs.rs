@@ -16,6 +16,8 @@ pub(crate) const COLUMNS: usize = 2 * LIMBS;
 const BLOCK: usize = 5;
 
 /// From little-endian bytes; each limb is between 0 and 2¹³ − 1.
+// Not inlined: it is written out for each limb.
+#[inline(never)]
 pub(crate) fn unpack(bytes: &[u8; 32]) -> [i32; LIMBS] {
     let (mut buffer, mut held, mut rest) = (0, 0, bytes.iter());
     core::array::from_fn(|_| {

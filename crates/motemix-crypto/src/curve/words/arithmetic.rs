@@ -26,7 +26,7 @@ pub(super) const PRIME_TIMES_64: [u32; WORDS + 1] =
 /// Arithmetic modulo p on eight words, the least first. Any eight words are an element, not only
 /// those below p, and so is every result. A type, because each core has instructions of its own.
 ///
-/// Every operation takes one time for all operands on the core that it is made for.
+/// Where secrets come in, it has to be [`ConstantTime`] as well.
 pub trait Arithmetic {
     /// `a + b`, in the place of `a`.
     fn add(a: &mut [u32; WORDS], b: &[u32; WORDS]);
@@ -82,6 +82,38 @@ pub trait Arithmetic {
         super::field::invert_by_power::<Self>(a);
     }
 
+    /// Twice the point of the Edwards form of the curve with these X, Y, Z and T, in its place.
+    /// What T is at first does not matter; in the end it is right if `with_t` says so.
+    ///
+    /// H. Hisil and others, "Twisted Edwards Curves Revisited", 2008, §3.3.
+    #[inline(never)]
+    fn double_point([x, y, z, t]: [&mut [u32; WORDS]; 4], with_t: bool) {
+        // T = (X + Y)²
+        *t = *x;
+        Self::add(t, y);
+        Self::square(t);
+        // A = X², B = Y², C = 2·Z²
+        Self::square(x);
+        Self::square(y);
+        Self::square(z);
+        let once = *z;
+        Self::add(z, &once);
+        // H = A + B, −G = B − A, −E = T − H, F = C + G, in the places of Y, X, T and Z. What
+        // follows is all negative, which is the same point.
+        Self::sum_and_difference(y, x);
+        Self::subtract(t, y);
+        Self::subtract(z, x);
+        // X = E·F, Y = G·H, Z = F·G, T = E·H
+        let mut new_x = *t;
+        Self::multiply(&mut new_x, z);
+        if with_t {
+            Self::multiply(t, y);
+        }
+        Self::multiply(y, x);
+        Self::multiply(z, x);
+        *x = new_x;
+    }
+
     /// One step of the ladder, its points in place. Its coordinates are products and squares, or
     /// below 2²⁵⁵.
     #[inline]
@@ -112,6 +144,10 @@ pub trait Arithmetic {
     }
 }
 
+/// Arithmetic whose operations take one time for all operands, on the core that it is made for:
+/// what secrets may be computed with.
+pub trait ConstantTime: Arithmetic {}
+
 /// The ladder of RFC 7748 §5 between two steps, in the RFC's names.
 #[repr(C)]
 pub struct Ladder {
@@ -139,3 +175,12 @@ pub type OfThisCore = super::armv7m::Armv7m;
 /// The arithmetic of the core that this is compiled for: constant time there, and the fastest.
 #[cfg(armv7em)]
 pub type OfThisCore = super::armv7em::Armv7em;
+
+/// The arithmetic of this core for numbers that everybody may know: it may take a time that depends
+/// on them.
+#[cfg(not(all(armv7m, not(little_code))))]
+pub type OfPublicNumbers = OfThisCore;
+/// The arithmetic of this core for numbers that everybody may know: it takes a time that depends on
+/// them.
+#[cfg(all(armv7m, not(little_code)))]
+pub type OfPublicNumbers = super::armv7m::Public;

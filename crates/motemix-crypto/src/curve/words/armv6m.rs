@@ -6,7 +6,7 @@
 
 use core::arch::global_asm;
 
-use super::arithmetic::{Arithmetic, COORDINATES, Ladder, Table, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, ConstantTime, Ladder, Table, WORDS};
 #[cfg(not(little_code))]
 use super::arithmetic::{PRIME, PRIME_TIMES_64};
 #[cfg(not(little_code))]
@@ -69,6 +69,8 @@ struct Divisors {
 /// Karatsuba's way to products, down to 32 bits.
 #[derive(Debug, Clone, Copy)]
 pub enum Armv6m {}
+
+impl ConstantTime for Armv6m {}
 
 impl Arithmetic for Armv6m {
     #[inline]

@@ -7,11 +7,13 @@ mod multiply;
 mod square;
 mod sums;
 
-use super::arithmetic::{Arithmetic, Ladder, Table, WORDS};
+use super::arithmetic::{Arithmetic, ConstantTime, Ladder, Table, WORDS};
 
 /// Arithmetic of the Cortex-M4 and M7.
 #[derive(Debug, Clone, Copy)]
 pub enum Armv7em {}
+
+impl ConstantTime for Armv7em {}
 
 impl Arithmetic for Armv7em {
     fn add(a: &mut [u32; WORDS], b: &[u32; WORDS]) {

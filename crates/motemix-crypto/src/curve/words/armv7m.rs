@@ -7,7 +7,7 @@
 use core::arch::global_asm;
 use core::hint::black_box;
 
-use super::arithmetic::{Arithmetic, COORDINATES, Ladder, PRIME, PRIME_TIMES_64, Table, WORDS};
+use super::arithmetic::{Arithmetic, COORDINATES, ConstantTime, Ladder, PRIME, PRIME_TIMES_64, Table, WORDS};
 use super::field::Element;
 use super::product::OfHalves;
 
@@ -19,6 +19,7 @@ global_asm!(
     include_str!("armv7m/choose.s"),
     include_str!("armv7m/inverse.s"),
     include_str!("armv7m/ladder.s"),
+    include_str!("armv7m/public.s"),
     options(raw)
 );
 
@@ -33,9 +34,24 @@ unsafe extern "C" {
     fn motemix_armv7m_ladder_step(ladder: &mut Ladder, exchanged: u32);
 }
 
+#[cfg(not(little_code))]
+unsafe extern "C" {
+    fn motemix_armv7m_multiply_public(a: &mut [u32; WORDS], b: &[u32; WORDS]);
+    fn motemix_armv7m_square_public_times(a: &mut [u32; WORDS], times: usize);
+    fn motemix_armv7m_double_public(
+        x: &mut [u32; WORDS],
+        y: &mut [u32; WORDS],
+        z: &mut [u32; WORDS],
+        t: &mut [u32; WORDS],
+        with_t: u32,
+    );
+}
+
 /// That of a Cortex-M3.
 #[derive(Debug, Clone, Copy)]
 pub enum Armv7m {}
+
+impl ConstantTime for Armv7m {}
 
 impl Arithmetic for Armv7m {
     #[inline]
@@ -124,5 +140,67 @@ impl Arithmetic for Armv7m {
         // SAFETY: it writes eight words at `chosen`, reads those of this coordinate in the table,
         // and keeps to the procedure call standard.
         unsafe { motemix_armv7m_choose(chosen, table, index, coordinate) }
+    }
+}
+
+/// That of a Cortex-M3 for numbers that everybody may know: products of whole words, which end
+/// early for small ones. Where code is to be small, those of secrets serve both.
+#[cfg(not(little_code))]
+#[derive(Debug, Clone, Copy)]
+pub enum Public {}
+
+#[cfg(not(little_code))]
+impl Arithmetic for Public {
+    #[inline]
+    fn add(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
+        Armv7m::add(a, b);
+    }
+
+    #[inline]
+    fn subtract(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
+        Armv7m::subtract(a, b);
+    }
+
+    #[inline]
+    fn sum_and_difference(a: &mut [u32; WORDS], b: &mut [u32; WORDS]) {
+        Armv7m::sum_and_difference(a, b);
+    }
+
+    #[inline]
+    fn multiply(a: &mut [u32; WORDS], b: &[u32; WORDS]) {
+        // SAFETY: it reads and writes eight words at `a`, reads eight at `b`, and keeps to the
+        // procedure call standard.
+        unsafe { motemix_armv7m_multiply_public(a, b) }
+    }
+
+    #[inline]
+    fn square(a: &mut [u32; WORDS]) {
+        Self::square_times(a, 1);
+    }
+
+    #[inline]
+    fn square_times(a: &mut [u32; WORDS], times: usize) {
+        if times > 0 {
+            // SAFETY: it reads and writes eight words at `a`, and keeps to the procedure call
+            // standard.
+            unsafe { motemix_armv7m_square_public_times(a, times) }
+        }
+    }
+
+    #[inline]
+    fn multiply_by_small(a: &mut [u32; WORDS], by: u32) {
+        Armv7m::multiply_by_small(a, by);
+    }
+
+    #[inline]
+    fn double_point([x, y, z, t]: [&mut [u32; WORDS]; 4], with_t: bool) {
+        // SAFETY: it reads and writes eight words at each of the four, and keeps to the procedure
+        // call standard.
+        unsafe { motemix_armv7m_double_public(x, y, z, t, with_t.into()) }
+    }
+
+    #[inline]
+    fn invert(a: &mut [u32; WORDS]) {
+        Armv7m::invert(a);
     }
 }

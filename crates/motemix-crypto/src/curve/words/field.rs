@@ -35,6 +35,10 @@ impl<A: Arithmetic> Element<A> {
         self.words
     }
 
+    pub(crate) const fn words_mut(&mut self) -> &mut [u32; WORDS] {
+        &mut self.words
+    }
+
     /// Little-endian; bit 255 is ignored (RFC 7748 §5).
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Self {
         let mut words = [0; WORDS];

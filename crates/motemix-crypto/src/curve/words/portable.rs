@@ -5,11 +5,14 @@
 
 use core::hint::black_box;
 
-use super::arithmetic::{Arithmetic, WORDS};
+use super::arithmetic::{Arithmetic, ConstantTime, WORDS};
 use super::product::Product;
 
 /// 2²⁵⁶ ≡ 2·19.
 const AROUND: u32 = 38;
+
+/// Where the product is: see each.
+impl<M: Product> ConstantTime for M {}
 
 impl<M: Product> Arithmetic for M {
     #[inline(never)]

@@ -1,7 +1,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use motemix_crypto::{Curve, Pair, PublicKey, Secret, SharedSecret};
+use motemix_crypto::{AsReceived, Curve, Pair, PublicKey, Secret, SharedSecret};
 use motemix_directory::{Entry, Parameters, Role};
 use motemix_node::{Admitted, Config, DropReason, Paths};
 use motemix_sphinx::{HeaderBuilder, MessageId, Mote, NodeId, PathHop, Shape};
@@ -211,6 +211,8 @@ fn threads_end_with_the_crew_whatever_is_under_way() {
 enum Brittle {}
 
 impl Curve for Brittle {
+    type Point = AsReceived<Self>;
+
     fn public_key(secret: &Secret<32>) -> PublicKey {
         HostCurve::public_key(secret)
     }

@@ -1,7 +1,8 @@
 @ A coordinate of one of the eight points of a table, all of which are read: in r0 where it goes, in r1
 @ the table, in r2 which point it is, in r3 which of three coordinates.
     .macro choose_if_equal entry
-    load_four r8,r9,r12,lr, r1, \entry*96
+    adds r1, r1, #80
+    ldm r1!, {r8,r9,r12,lr}
     cmp r2, #\entry
     itttt eq
     moveq r4, r8
@@ -19,7 +20,7 @@ motemix_armv7m_choose:
     add r1, r1, r3, lsl #5
     add r3, r0, #32
 1:
-    load_four r4,r5,r6,r7, r1, 0
+    ldm r1!, {r4-r7}
     choose_if_equal 1
     choose_if_equal 2
     choose_if_equal 3
@@ -28,7 +29,8 @@ motemix_armv7m_choose:
     choose_if_equal 6
     choose_if_equal 7
     stm r0!, {r4-r7}
-    adds r1, r1, #16
+@ Back to the upper half of the first point's coordinate.
+    sub r1, r1, #7*96
     cmp r0, r3
     bne 1b
     pop {r4-r9, pc}
