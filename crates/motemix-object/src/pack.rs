@@ -37,12 +37,12 @@ impl Decimal {
         if places > MAX_PLACES {
             return None;
         }
-        let mut decimal = Self { mantissa, places };
-        while decimal.places > 0 && decimal.mantissa % 10 == 0 {
-            decimal.mantissa /= 10;
-            decimal.places -= 1;
+        let (mut digits, mut places) = (mantissa.unsigned_abs(), places);
+        while places > 0 && digits % 10 == 0 {
+            digits /= 10;
+            places -= 1;
         }
-        Some(decimal)
+        Some(Self { mantissa: with_sign_of(mantissa, digits), places })
     }
 
     /// With one digit fewer behind the point, half away from zero; `None` if there is none.
@@ -50,15 +50,8 @@ impl Decimal {
         if self.places == 0 {
             return None;
         }
-        let (digits, last) = (self.mantissa / 10, self.mantissa % 10);
-        let carry = if last >= 5 {
-            1
-        } else if last <= -5 {
-            -1
-        } else {
-            0
-        };
-        Self::new(digits + carry, self.places - 1)
+        let digits = (self.mantissa.unsigned_abs() + 5) / 10;
+        Self::new(with_sign_of(self.mantissa, digits), self.places - 1)
     }
 
     /// The digits as a whole number.
@@ -70,6 +63,11 @@ impl Decimal {
     pub const fn places(self) -> u8 {
         self.places
     }
+}
+
+// Digits without their sign are divided: a board has no division of signed numbers otherwise.
+const fn with_sign_of(number: i64, digits: u64) -> i64 {
+    if number < 0 { digits.cast_signed().wrapping_neg() } else { digits.cast_signed() }
 }
 
 impl fmt::Display for Decimal {
