@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use motemix_host::config::Processing;
 use motemix_sphinx::{Host1k, Mote, Profile};
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::RcvBuf;
+use nix::sys::socket::sockopt::{RcvBuf, UdpGroSegment};
 
 use crate::load::forwarder::Format;
 use crate::load::generator::drive;
@@ -106,6 +106,7 @@ impl<'n> Side<'n> {
         let give_up = Instant::now() + Duration::from_secs(20);
         // All of a window fits, however late the generator looks: what the sink loses is not the node's.
         setsockopt(&sink, RcvBuf, &SINK).context("asking for room at the sink")?;
+        setsockopt(&sink, UdpGroSegment, &true).context("taking several datagrams as one message")?;
         sink.set_read_timeout(Some(Duration::from_millis(100)))?;
         loop {
             process.check()?;

@@ -192,3 +192,88 @@ async fn injected_loss_is_counted_and_the_same_for_the_same_seed() {
     assert!((110..170).contains(&histories[0].len()), "{}", histories[0].len());
     assert_eq!((histories[3].len(), histories[4].len()), (200, 0));
 }
+
+/// Datagrams of several lengths for several neighbours, as a node's outbox may have them.
+fn mixed(to: &[SocketAddr]) -> Vec<(SocketAddr, Vec<u8>)> {
+    let lens = [PACKET_LEN, PACKET_LEN, 1, PACKET_LEN, 9, 9, PACKET_LEN, PACKET_LEN - 1];
+    let neighbours = [0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0];
+    (0..240_u8)
+        .map(|number| {
+            let place = usize::from(number);
+            (to[neighbours[place % neighbours.len()]], vec![number; lens[place / 3 % lens.len()]])
+        })
+        .collect()
+}
+
+/// Sends all of them and expects each once, in order, where it should arrive.
+async fn expect_all(sender: &UdpLink, receivers: &[UdpLink; 2]) {
+    let sent = mixed(&receivers.each_ref().map(UdpLink::local_addr));
+    let datagrams: Vec<_> = sent.iter().map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
+    for some in datagrams.chunks(BATCH + 3) {
+        sender.send_batch(some).await.unwrap();
+    }
+    assert_eq!((sender.counters().sent, sender.counters().send_errors), (240, 0));
+    let mut batch = Batch::new(PACKET_LEN);
+    for receiver in receivers {
+        let expected: Vec<_> = sent.iter().filter(|(to, _)| *to == receiver.local_addr()).collect();
+        let mut seen = Vec::new();
+        while seen.len() < expected.len() {
+            receive(receiver, &mut batch).await;
+            seen.extend(batch.datagrams().map(|datagram| datagram.to_vec()));
+        }
+        assert!(seen.iter().eq(expected.iter().map(|(_, bytes)| bytes)), "{seen:?}");
+        assert_eq!(receiver.try_recv_batch(&mut batch).unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn datagrams_of_several_lengths_for_several_neighbours_arrive_each_once() {
+    for loopback in loopbacks() {
+        let receivers = [UdpLink::bind(loopback).unwrap(), UdpLink::bind(loopback).unwrap()];
+        expect_all(&UdpLink::bind(loopback).unwrap(), &receivers).await;
+    }
+}
+
+/// A receiver that takes several datagrams as one message sees what left as one.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn datagrams_for_one_neighbour_take_one_way_through_the_kernel() {
+    for loopback in loopbacks() {
+        let receiver = UdpSocket::bind(loopback).unwrap();
+        nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::UdpGroSegment, &true).unwrap();
+        let to = receiver.local_addr().unwrap();
+        let sender = UdpLink::bind(loopback).unwrap();
+        let bytes: Vec<[u8; PACKET_LEN]> = (0..7).map(|number| [number; PACKET_LEN]).collect();
+        let datagrams: Vec<_> = bytes.iter().map(|bytes| Outgoing { to, bytes }).collect();
+        sender.send_batch(&datagrams).await.unwrap();
+        let mut message = [0; 9 * PACKET_LEN];
+        assert_eq!(receiver.recv(&mut message).unwrap(), 7 * PACKET_LEN);
+        assert_eq!(message[..7 * PACKET_LEN], *bytes.as_flattened());
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod without_checksums {
+    use nix::sys::socket::{setsockopt, sockopt};
+    use nix::{setsockopt_impl, sockopt_impl};
+
+    use super::*;
+
+    sockopt_impl!(
+        /// Whether datagrams leave without a checksum.
+        NoCheck, SetOnly, nix::libc::SOL_SOCKET, nix::libc::SO_NO_CHECK, bool
+    );
+
+    /// The kernel cuts no message that has no checksum, as it cuts none where the card computes none.
+    #[tokio::test]
+    async fn where_the_kernel_cuts_nothing_datagrams_leave_one_by_one() {
+        let receivers = [UdpLink::bind(loopbacks()[0]).unwrap(), UdpLink::bind(loopbacks()[0]).unwrap()];
+        let socket = UdpSocket::bind(loopbacks()[0]).unwrap();
+        setsockopt(&socket, NoCheck, &true).unwrap();
+        setsockopt(&socket, sockopt::UdpGsoSegment, &280).unwrap();
+        let message = socket.send_to(&[0; 560], receivers[0].local_addr()).unwrap_err();
+        assert_eq!(message.raw_os_error(), Some(nix::libc::EINVAL), "the kernel does cut it");
+        setsockopt(&socket, sockopt::UdpGsoSegment, &0).unwrap();
+        expect_all(&UdpLink::from_std(socket).unwrap(), &receivers).await;
+    }
+}

@@ -275,7 +275,10 @@ async fn send<'d>(
             let mut batch = [nowhere; BATCH];
             let count =
                 batch.iter_mut().zip(&mut of_family).map(|(place, outgoing)| *place = outgoing).count();
-            link.send_batch(batch.get(..count).unwrap_or_default()).await?;
+            let batch = batch.get_mut(..count).unwrap_or_default();
+            // Those for one neighbour leave together, in the order that they had.
+            batch.sort_by_key(|outgoing| outgoing.to);
+            link.send_batch(batch).await?;
         }
     }
     Ok(())

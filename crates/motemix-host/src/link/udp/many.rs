@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd as _;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
 use tokio::net::UdpSocket;
 
+#[cfg(target_os = "linux")]
+use super::runs;
 use crate::link::{BATCH, Batch, Outgoing};
 
 /// The kernel's message headers, kept from one call to the next. They have room for addresses in
@@ -17,12 +19,19 @@ use crate::link::{BATCH, Batch, Outgoing};
 pub(super) struct Headers {
     receive: RefCell<MultiHeaders<SockaddrStorage>>,
     send: RefCell<MultiHeaders<SockaddrStorage>>,
+    #[cfg(target_os = "linux")]
+    runs: runs::Headers,
 }
 
 impl Headers {
     pub(super) fn new() -> Self {
         let headers = || RefCell::new(MultiHeaders::preallocate(BATCH, None));
-        Self { receive: headers(), send: headers() }
+        Self {
+            receive: headers(),
+            send: headers(),
+            #[cfg(target_os = "linux")]
+            runs: runs::Headers::new(),
+        }
     }
 }
 
@@ -50,22 +59,27 @@ fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
 }
 
+/// Sends what is at the front of `all`: so many datagrams were given to the kernel.
 pub(super) fn send(socket: &UdpSocket, headers: &Headers, all: &[Outgoing<'_>]) -> io::Result<usize> {
+    let all = all.get(..BATCH).unwrap_or(all);
+    #[cfg(target_os = "linux")]
+    let is_refused = match runs::send(socket, &headers.runs, all) {
+        Some(Err(error)) if runs::may_be_of_cutting(&error) => true,
+        Some(sent) => return sent,
+        None => false,
+    };
     let mut addresses = [None; BATCH];
     let mut slices = [[io::IoSlice::new(&[])]; BATCH];
     for ((outgoing, address), slice) in all.iter().zip(&mut addresses).zip(&mut slices) {
         *address = Some(SockaddrStorage::from(outgoing.to));
         *slice = outgoing.slice();
     }
-    let count = all.len().min(BATCH);
-    let mut headers = headers.send.borrow_mut();
-    let sent = sendmmsg(
-        socket.as_raw_fd(),
-        &mut headers,
-        slices.iter().take(count),
-        addresses,
-        [],
-        MsgFlags::MSG_DONTWAIT,
-    )?;
+    let slices = slices.iter().take(all.len());
+    let mut of_messages = headers.send.borrow_mut();
+    let sent = sendmmsg(socket.as_raw_fd(), &mut of_messages, slices, addresses, [], MsgFlags::MSG_DONTWAIT)?;
+    #[cfg(target_os = "linux")]
+    if is_refused {
+        headers.runs.give_up();
+    }
     Ok(sent.count())
 }
