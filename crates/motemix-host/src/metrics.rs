@@ -4,8 +4,8 @@
 //! packets has neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET
 //! /healthz` answers 200 `ok`, 200 with a line for each warning, or 503 with the reasons why the
 //! node fails. `GET /readyz` answers 200 `ready` while a network document is in force, and 503 with
-//! the reason otherwise: a node that is ready may be unwell, and one that waits for a document is
-//! not ready.
+//! the reason otherwise: a node that is ready may be unwell, and one that waits for a document, or
+//! for room to begin with, is not ready.
 //!
 //! All details are on a Unix-domain socket that only the node's user may use. What is served over
 //! TCP is open to every user of the machine, so it must not tell cover from messages;

@@ -123,7 +123,8 @@ pub struct Setup {
 ///
 /// `started` hears once that everything is open. A node whose documents have expired, or are all
 /// for later, starts as well: it tells that it is failing, and why, and begins when one is in
-/// force.
+/// force. So does one whose disk has no room for a replay log. Where the disk has no room for what
+/// comes before `started`, whoever started the node hears that it cannot start.
 ///
 /// # Errors
 /// The node cannot start, or something is wrong that waiting does not mend.
@@ -158,7 +159,7 @@ async fn start(
     store::own_folder(&config.state)?;
     // Earlier versions kept the newest epoch here, also that of a document that was then refused.
     let _ = std::fs::remove_file(config.state.join("newest-epoch"));
-    let documents = Documents::open(config)?;
+    let mut documents = Documents::open(config)?;
     let mut key = NodeKey::load(&config.key)?;
     let wall = setup.wall.unwrap_or_else(|| Box::new(unix_time));
     let mut time = Time::start(wall, ClockMemory::of(&config.state));
@@ -203,13 +204,14 @@ async fn start(
     let mut patience = Patience {
         supervisor: &supervisor,
         config,
-        documents: &documents,
+        documents: &mut documents,
         key: &key,
+        logs: &mut logs,
         time: &mut time,
         mailroom: &mailroom,
         shared: &shared,
     };
-    let Some((network, me)) = patience.wait(found, &mut inbound).await else {
+    let Some((network, me)) = patience.wait(found, &mut inbound).await? else {
         supervisor.stopping();
         return Ok(());
     };

@@ -9,7 +9,8 @@ use super::driver::Driver;
 use super::epochs::{Due, Epochs};
 use super::{RuntimeError, WallClock, find_me};
 use crate::clock::{ClockMemory, ClockVerdict, Reading, Timekeeper};
-use crate::documents::{DocumentsError, DocumentsProblem, Later, Network};
+use crate::documents::{Documents, DocumentsError, DocumentsProblem, Later, Network};
+use crate::keys::NodeKey;
 
 /// How often the folder of documents is looked at when nothing is due.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -61,6 +62,21 @@ impl Time {
         self.verdict = verdict;
         self.keep(false);
     }
+}
+
+/// The epoch before the first one, while packets of it may still be under way and its document and
+/// key are here.
+pub(super) fn before(
+    documents: &mut Documents,
+    epochs: &Epochs,
+    key: &NodeKey,
+    now: UnixTime,
+) -> Result<Option<Epoch>, DocumentsError> {
+    if epochs.overlap_left(now).is_zero() {
+        return Ok(None);
+    }
+    let before = documents.before(epochs.epoch())?.filter(|before| *before >= key.epoch());
+    Ok(before.filter(|before| documents.earlier(*before, now).is_ok()))
 }
 
 /// What was seen of the folder of documents.
@@ -126,10 +142,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         if let Some(begun) = self.documents.beginning(self.key.epoch()) {
             self.time.assure(begun.min(now));
         }
-        if !self.epochs.overlap_left(now).is_zero()
-            && let Some(before) = self.documents.before(epoch)?.filter(|before| *before >= self.key.epoch())
-            && self.documents.earlier(before, now).is_ok()
-        {
+        if let Some(before) = before(&mut self.documents, &self.epochs, &self.key, now)? {
             self.prepare(before)?;
             self.begin(before, self.epochs.overlap_left(now))?;
         }

@@ -34,7 +34,8 @@ use crate::keys::NodeKey;
 use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
 use crate::rng::HostRng;
 use crate::supervisor::Supervisor;
-use examine::{Examination, passes};
+use examine::Examination;
+pub(super) use examine::{passes, waits};
 use intake::Intake;
 
 /// How often the wall clock is looked at.

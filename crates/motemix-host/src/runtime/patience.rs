@@ -1,5 +1,6 @@
-//! Until a network document is in force: a node whose documents have expired, or are all for later,
-//! answers whoever asks, says what is wrong, sends nothing, and looks again every second.
+//! Until the first epoch can begin: a node whose documents have expired, or are all for later, or
+//! whose disk takes no replay log, answers whoever asks, says what is wrong, sends nothing, and
+//! looks again every second.
 
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use motemix_sphinx::NodeId;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::advance::Time;
-use super::driver::FAREWELL;
+use super::advance::{Time, before};
+use super::driver::{FAREWELL, passes, waits};
+use super::epochs::Epochs;
 use super::mailroom::Mailroom;
 use super::snapshot::Shared;
 use super::watch::Watch;
@@ -19,6 +21,7 @@ use crate::control::{Call, Request, Response};
 use crate::documents::{Documents, DocumentsProblem, Network};
 use crate::health::{Concern, Reason};
 use crate::keys::NodeKey;
+use crate::store::ReplayLogs;
 use crate::supervisor::Supervisor;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -60,11 +63,12 @@ pub(super) fn may_mend(config: &NodeConfig, key: &NodeKey, error: &RuntimeError)
     )
 }
 
-/// Who waits for a document.
+/// Who waits for a document, and for room.
 pub(super) struct Patience<'a> {
     pub(super) config: &'a NodeConfig,
-    pub(super) documents: &'a Documents,
+    pub(super) documents: &'a mut Documents,
     pub(super) key: &'a NodeKey,
+    pub(super) logs: &'a mut ReplayLogs,
     pub(super) time: &'a mut Time,
     pub(super) mailroom: &'a Mailroom,
     pub(super) shared: &'a Shared,
@@ -72,41 +76,48 @@ pub(super) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// Waits for a document in force. `None` if the node is asked to stop meanwhile. What is wrong
-    /// is told, and whatever it is, the next look may find it mended: a document that is being
-    /// copied is damaged until it is whole.
+    /// Waits for a document in force, and for the replay logs of the epochs that come first. `None`
+    /// if the node is asked to stop meanwhile. What is wrong is told, and whatever it is, the next
+    /// look may find it mended: a document that is being copied is damaged until it is whole.
+    ///
+    /// # Errors
+    /// A replay log cannot be used, and waiting does not mend it.
     pub(super) async fn wait(
         &mut self,
         mut found: Found,
         inbound: &mut mpsc::Receiver<Call>,
-    ) -> Option<(Network, NodeId)> {
+    ) -> Result<Option<(Network, NodeId)>, RuntimeError> {
         let mut watch = Watch::default();
         // The look at the start was without patience, and says nothing of when a clock is believed.
         self.time.observe(Duration::ZERO);
         loop {
-            let error = match found {
-                Ok(found) => {
-                    self.shared.set_health(watch.tell(Vec::new()));
-                    return Some(found);
-                }
-                Err(error) => error,
+            let reason = match found {
+                Ok((network, me)) => match self.open_logs(&network) {
+                    Ok(()) => {
+                        self.shared.set_health(watch.tell(Vec::new()));
+                        return Ok(Some((network, me)));
+                    }
+                    Err(error) if passes(&error) => waits("the first epoch", &error),
+                    Err(error) => return Err(error),
+                },
+                Err(error) => self.without_document(&error),
             };
-            let mut words = format!("no network document is in force, so nothing is sent: {error}");
-            if let Some(why) = self.shared.silence() {
-                words = format!("{words}; none comes: {why}");
-            }
-            let mut reasons = vec![Reason::failing(Concern::Documents, words)];
+            let (refusal, awaited) = match reason.concern {
+                Concern::Documents => (answers::NO_DOCUMENT.to_owned(), "a network document"),
+                concern => (format!("nothing is sent yet: {}", reason.words), concern.name()),
+            };
+            let mut reasons = vec![reason];
             if !self.time.verdict.agrees() {
                 reasons.push(Reason::failing(Concern::Clock, self.time.verdict.to_string()));
             }
             self.shared.set_health(watch.tell(reasons));
-            self.supervisor.status("waits for a network document");
+            self.supervisor.status(&format!("waits for {awaited}"));
             self.supervisor.alive();
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
-                Some(call) = inbound.recv() => if self.answer(call) {
+                Some(call) = inbound.recv() => if self.answer(call, refusal) {
                     sleep(FAREWELL).await;
-                    return None;
+                    return Ok(None);
                 },
             }
             // No epoch is in use that a wrong clock could end, so one that was set is believed as
@@ -116,15 +127,34 @@ impl Patience<'_> {
         }
     }
 
-    /// Answers a request; `true` if the node is to end.
-    fn answer(&self, Call { request, reply }: Call) -> bool {
+    /// Opens what the first epochs cannot begin without: a disk that is full pauses a node that has
+    /// said that it is there, and does not end it.
+    fn open_logs(&mut self, network: &Network) -> Result<(), RuntimeError> {
+        let epochs = Epochs::of(network, self.key.epoch());
+        let before = before(self.documents, &epochs, self.key, self.time.now())?;
+        for epoch in before.into_iter().chain([network.epoch]) {
+            self.logs.open_log(epoch)?;
+        }
+        Ok(())
+    }
+
+    fn without_document(&self, error: &RuntimeError) -> Reason {
+        let mut words = format!("no network document is in force, so nothing is sent: {error}");
+        if let Some(why) = self.shared.silence() {
+            words = format!("{words}; none comes: {why}");
+        }
+        Reason::failing(Concern::Documents, words)
+    }
+
+    /// Answers a request, one to send something with a refusal; `true` if the node is to end.
+    fn answer(&self, Call { request, reply }: Call, refusal: String) -> bool {
         let stop = matches!(request, Request::Stop {});
         let response = match request {
             Request::Status {} => Response::Status(self.status()),
             Request::Inbox { last } => answers::inbox(self.mailroom, last),
             Request::Quiet {} => Response::Quiet {},
             Request::Stop {} => Response::Stopping {},
-            Request::Send { .. } => Response::Error { message: answers::NO_DOCUMENT.to_owned() },
+            Request::Send { .. } => Response::Error { message: refusal },
         };
         // A client that has gone needs no answer.
         let _ = reply.send(response);

@@ -22,7 +22,7 @@ use super::detail::disk_room;
 use super::passed::Passed;
 use crate::NodeConfig;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
-use crate::health::{Concern, Health};
+use crate::health::{Concern, Health, State};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
 use crate::places;
@@ -386,9 +386,12 @@ impl Told for Shared {
             return None;
         }
         let health = self.health.borrow();
+        // With a document, what waits is the first epoch. Between its start and its first look at
+        // the folder nothing is known.
         let of_documents = health.reasons.iter().find(|reason| reason.concern == Concern::Documents);
-        // Between its start and its first look at the folder nothing is known.
-        Some(of_documents.map_or_else(|| "the node starts".to_owned(), |reason| reason.words.clone()))
+        let why =
+            of_documents.or_else(|| health.reasons.iter().find(|reason| reason.state == State::Failing));
+        Some(why.map_or_else(|| "the node starts".to_owned(), |reason| reason.words.clone()))
     }
 }
 

@@ -185,6 +185,12 @@ impl Mark {
         self.write_to_disk(before)
     }
 
+    /// A log could not be made, and is not there.
+    pub(super) fn forget(&mut self, epoch: Epoch) {
+        self.body.logs.retain(|noted| noted.epoch != epoch || noted.birth.is_some());
+        let _ = self.write();
+    }
+
     /// A log is like this now. What cannot be written costs epochs and admits nothing, so nobody
     /// waits for it.
     pub(super) fn note(&mut self, epoch: Epoch, found: &Metadata) {

@@ -340,7 +340,11 @@ impl ReplayLogs {
             if let Some(mark) = &mut self.mark {
                 mark.begin(epoch).map_err(|error| StoreError::io(mark.path(), error))?;
             }
-            self.open.push(Log::open(&self.folder, epoch)?);
+            let opened = Log::open(&self.folder, epoch);
+            if let Err(error) = &opened {
+                self.leave_out(epoch, &error.problem);
+            }
+            self.open.push(opened?);
             self.mark_log(epoch);
         }
         Ok(&mut self.open[index])

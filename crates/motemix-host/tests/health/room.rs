@@ -1,10 +1,11 @@
 //! What is full: the replay filter, the inbox, the disk, the table of file descriptors.
 
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
+use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, ask_http, hours, parameters, start};
 use crate::{healthz, wait_until, words};
 use motemix_host::clock::unix_seconds;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
@@ -97,6 +98,14 @@ impl Process {
         }
     }
 
+    fn send(&self, data: &[u8]) -> Response {
+        let mut client = ControlClient::connect(self.config.control_socket()).unwrap();
+        client.set_patience(Some(Duration::from_secs(30))).unwrap();
+        client
+            .request(&Request::Send { to: "receiver".into(), data_hex: hex::encode(data), wait: true })
+            .unwrap()
+    }
+
     fn status(&mut self) -> NodeStatus {
         assert!(self.child.try_wait().unwrap().is_none(), "the node has ended");
         self.ask().expect("it answers")
@@ -164,6 +173,41 @@ fn a_disk_without_room_pauses_a_node_which_goes_on_when_there_is_some() {
     assert_eq!(receiver.status().inbox, 1);
     drop(receiver);
     mixes.into_iter().chain([sender]).for_each(Running::stop);
+}
+
+#[test]
+fn a_node_without_room_for_its_first_replay_log_waits_and_begins_by_itself() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 100, now - 10, parameters());
+    let mut others: Vec<_> = (0..4).map(|index| start(network.config(index))).collect();
+    others.push(start(network.config(RECEIVER)));
+    let mut sender = Process::start(&network, SENDER);
+    // What it has made already stays as long as it is, and nothing else has any length.
+    sender.limit(Resource::Fsize, 0);
+    network.publish(FIRST_EPOCH + 1, now - 10, now + 48 * 3600, parameters());
+    wait_until("it fails", || sender.is(Concern::Disk) == State::Failing);
+    let told = words(&sender.status().health, Concern::Disk);
+    assert!(told.contains("the first epoch waits") && told.contains("the disk is full"), "{told}");
+    assert_eq!(sender.is(Concern::Documents), State::Ok);
+    let socket = sender.config.metrics_socket();
+    for path in ["/healthz", "/readyz"] {
+        let answer = ask_http(UnixStream::connect(&socket).unwrap(), path);
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains(&told), "{answer}");
+    }
+    let refused = sender.send(b"too early");
+    assert!(matches!(&refused, Response::Error { message } if message.contains(&told)), "{refused:?}");
+
+    sender.limit(Resource::Fsize, u64::MAX / 2);
+    wait_until("it begins", || sender.status().epoch == u64::from(FIRST_EPOCH) + 1);
+    assert_eq!(sender.is(Concern::Disk), State::Ok);
+    wait_until("the others have begun", || {
+        others.iter().all(|node| node.status().epoch == u64::from(FIRST_EPOCH) + 1)
+    });
+    let sent = sender.send(b"is there room?");
+    assert!(matches!(sent, Response::Acknowledged { .. }), "{sent:?}");
+    drop(sender);
+    others.into_iter().for_each(Running::stop);
 }
 
 #[test]

@@ -250,7 +250,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             return failing(format!("the inbox takes no messages: {}", without_restart(error)));
         }
         if let Some(error) = error.filter(|error| !is_descriptor_shortage(error)) {
-            return failing(format!("the change of epochs waits: {error}"));
+            return Some(waits("the change of epochs", error));
         }
         let packets = self.node.replay_fill().current.capacity;
         let DiskRoom { free, needed } = disk_room(&self.config.state, packets)?;
@@ -328,17 +328,30 @@ impl<P: Profile + 'static> Driver<'_, P> {
     }
 
     fn examine_descriptors(&self, error: Option<&RuntimeError>, complete: bool) -> Option<Reason> {
-        let remedy = "raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)";
         let waits = self.diary.refused().is_some_and(|(error, _)| is_shortage(error))
             || self.mailroom.problem().is_some_and(is_shortage)
             || error.is_some_and(is_descriptor_shortage);
         if waits {
-            let words = format!("there is no file descriptor left for what the node must open; {remedy}");
-            return Some(Reason::failing(Concern::Descriptors, words));
+            return Some(no_descriptor_left());
         }
-        let words = || format!("file descriptors are nearly used up; {remedy}");
+        let words = || format!("file descriptors are nearly used up; {MORE_DESCRIPTORS}");
         (!complete).then(|| Reason::warning(Concern::Descriptors, words()))
     }
+}
+
+const MORE_DESCRIPTORS: &str = "raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)";
+
+fn no_descriptor_left() -> Reason {
+    let words = format!("there is no file descriptor left for what the node must open; {MORE_DESCRIPTORS}");
+    Reason::failing(Concern::Descriptors, words)
+}
+
+/// What is told while `what` waits for what the system refuses.
+pub(in crate::runtime) fn waits(what: &str, error: &RuntimeError) -> Reason {
+    if is_descriptor_shortage(error) {
+        return no_descriptor_left();
+    }
+    Reason::failing(Concern::Disk, format!("{what} waits: {error}"))
 }
 
 impl<P: Profile + 'static> Driver<'_, P> {
@@ -398,7 +411,7 @@ fn worries(sessions: &SessionCounters) -> Option<String> {
 }
 
 /// Whether waiting may mend it: a disk may have room again, and a descriptor may become free.
-pub(super) fn passes(error: &RuntimeError) -> bool {
+pub(in crate::runtime) fn passes(error: &RuntimeError) -> bool {
     match error {
         RuntimeError::Store(error) => matches!(error.problem, StoreProblem::Full | StoreProblem::Io(_)),
         RuntimeError::Key(error) => matches!(error.problem, KeyProblem::Read(_) | KeyProblem::Write(_)),
