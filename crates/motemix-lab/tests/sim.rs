@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
+/// How many parts of a file are damaged, one at a time.
+const PARTS: usize = 64;
 /// Bytes of a packet.
 const PACKET: usize = 280;
 const SMALL: &str = r#"version = 1
@@ -124,9 +126,44 @@ fn what_an_observer_concludes_is_a_file_that_can_be_scored() {
     assert!(table.contains("min-entropy") && table.contains("calibration error"), "{table}");
     score(&["--column", "their"]).fails(2, &["posteriors.parquet: has no column their"]);
     let text = place.text("small.toml");
-    lab(["sim", "score", &text]).fails(2, &["small.toml: cannot read it"]);
+    lab(["sim", "score", &text]).fails(2, &["small.toml: cannot read it", AGAIN]);
     let unobserved = Place::of(SMALL);
     unobserved.sim("run", &["--posteriors", &posteriors]).fails(2, &["nobody observes", "[adversary]"]);
+}
+
+/// What is to be done about a file that cannot be read.
+const AGAIN: &str = "check the path, or have the file written again";
+
+#[test]
+fn a_file_of_conclusions_that_was_damaged_is_told_of_in_one_line() {
+    let place = Place::of(&SMALL.replace("[sweep]", "[adversary]\n\n[sweep]"));
+    let file = place.text("posteriors.parquet");
+    place.sim("run", &["--posteriors", &file]).succeeds();
+    let whole = fs::read(&file).expect("a file");
+    let score = |bytes: &[u8]| {
+        fs::write(&file, bytes).expect("a file");
+        lab(["sim", "score", &file])
+    };
+    for cut in [0, 3, whole.len() / 2, whole.len() - 1] {
+        score(&whole[..cut]).fails(2, &["posteriors.parquet: cannot read it", AGAIN]);
+    }
+    // A part of it is overwritten, in turn each. Some say something else then, and some nothing:
+    // they are of columns that nobody asks for.
+    let (mut refused, mut pages) = (0, 0);
+    for part in 0..PARTS {
+        let mut damaged = whole.clone();
+        damaged[whole.len() * part / PARTS..whole.len() * (part + 1) / PARTS].fill(0xff);
+        let run = score(&damaged);
+        if run.status() != 0 {
+            refused += 1;
+            pages += usize::from(run.stderr().contains("its pages are damaged"));
+            run.fails(2, &["posteriors.parquet: "]);
+        }
+    }
+    assert!(refused > PARTS / 4, "{refused} of {PARTS} damaged files were refused");
+    assert!(pages > 0, "no damaged page, at which the library panics, was among them");
+    fs::remove_file(&file).expect("it is there");
+    lab(["sim", "score", &file]).fails(2, &["posteriors.parquet: cannot read it", AGAIN]);
 }
 
 #[test]

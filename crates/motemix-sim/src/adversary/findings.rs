@@ -184,7 +184,7 @@ fn put<T: DataType, W: Write + Send>(
 #[derive(Debug, thiserror::Error)]
 pub enum NotPosteriors {
     /// It cannot be read, or is no Parquet file.
-    #[error("cannot read it: {0}")]
+    #[error("cannot read it: {0}; check the path, or have the file written again")]
     Unreadable(String),
     /// A column is not there.
     #[error(
@@ -406,8 +406,12 @@ mod tests {
             said(compressed, &["message"]),
             Err("column message is compressed; write the file without compression".to_owned())
         );
-        let refused = Err("cannot read it: column message has no place in it".to_owned());
+        let refused = Err(unreadable("column message has no place in it"));
         assert_eq!(said(nowhere, &["message"]), refused);
+    }
+
+    fn unreadable(why: &str) -> String {
+        format!("cannot read it: {why}; check the path, or have the file written again")
     }
 
     /// Each byte of a file in turn is another one. Whatever is read then is a distribution or an
@@ -425,7 +429,7 @@ mod tests {
                 damaged[at] = byte;
                 std::fs::write(file.path(), &damaged).expect("it is written");
                 let error = judge_posteriors(file.path(), "there").map_err(|error| error.to_string());
-                pages += u32::from(error == Err("cannot read it: its pages are damaged".to_owned()));
+                pages += u32::from(error == Err(unreadable("its pages are damaged")));
             }
         }
         assert!(pages > 0, "the library no longer panics: nothing need be caught");
