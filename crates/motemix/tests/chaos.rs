@@ -56,18 +56,53 @@ fn network(links: &[&str]) -> World {
         world.init(name, name, false);
         world.admit(name, name, None, &AUTHORITIES);
     }
-    world.small_disk(&mix(MIXES - 1), "256k");
+    let small = mix(MIXES - 1);
+    world.small_disk(&small, "256k");
+    does_not_start_without_room(&mut world, &small);
     for name in (0..MIXES).map(mix).chain(ends) {
         world.run(&name);
     }
     for number in 0..CLIENTS {
         world.delivers(&client(number), RECEIVERS[number % 2], "hello");
     }
+    waits_for_room(&mut world, &small);
     // The first documents are signed one after the other. From here on there are some in store.
     for name in AUTHORITIES.into_iter().map(str::to_owned).chain((0..CLIENTS).map(client)) {
         wait_until("documents are ahead", || world.latest(&name) >= present() + 3);
     }
     world
+}
+
+/// A mix that has no room for its first files says so in one line and ends, however often whoever
+/// supervises it starts it.
+fn does_not_start_without_room(world: &mut World, mix: &str) {
+    let config = world.config(mix);
+    world.fill_disk(mix);
+    for _ in 0..2 {
+        let run = world.says(mix, &["node", "--config", &config]);
+        run.fails(1, &[mix, "the disk is full; free some space"]);
+    }
+    world.empty_disk(mix);
+}
+
+/// A mix has started before, and starts on a full disk in an epoch of which it has no replay log.
+/// It says so, is not ready, and goes on by itself when there is room.
+fn waits_for_room(world: &mut World, mix: &str) {
+    world.kill(mix);
+    // From here on nobody makes room.
+    world.fill_disk(mix);
+    let last = world.last_replay_log(mix);
+    wait_until("an epoch without a replay log", || present() > last);
+    world.run(mix);
+    let full = "the disk is full; free some space";
+    wait_until("it says that its disk is full", || world.health(mix).contains(full));
+    assert!(world.log(mix).contains(full), "{}", world.log(mix));
+    let readiness = world.readiness(mix);
+    assert!(readiness.starts_with("HTTP/1.1 503 ") && readiness.contains(full), "{readiness}");
+    assert_eq!(world.counter(mix, "udp_sent"), 0, "nothing leaves");
+    world.empty_disk(mix);
+    wait_until("it goes on by itself", || world.counter(mix, "forwarded") > 0);
+    assert!(!world.health(mix).contains(full));
 }
 
 /// What clients sent, and what became of it.
@@ -144,9 +179,11 @@ fn story(lasts: Duration, links: &[&str]) {
     while Instant::now() < end {
         bad_things(&mut world, &mixes, turn);
         replaced.old_one_ends(&mut world);
+        replaced.new_one_joins(&world, &looks);
         turn += 1;
     }
-    wait_until("the other operator's mix forwards", || world.counter(OTHER, "forwarded") > 0);
+    wait_until("the other operator's mix forwards", || replaced.new_one_joins(&world, &looks));
+    wait_until("it was looked at for long enough", || looks.suffice(OTHER));
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
         thread.join().unwrap();
@@ -157,7 +194,10 @@ fn story(lasts: Duration, links: &[&str]) {
     // Nobody ends these.
     let ends: Vec<_> = RECEIVERS.map(str::to_owned).into_iter().chain((0..CLIENTS).map(client)).collect();
     nothing_is_unwrapped_twice(&world, &ends, &hostile.ends(), links == PLAIN);
-    looks.are_flat(&ends, OTHER);
+    let seen = looks.end();
+    seen.is_flat(ends.iter().map(String::as_str).chain([OTHER]));
+    mixes.retain(|mix| mix != OTHER);
+    seen.is_bounded_by(OTHER, &mixes);
 }
 
 /// Protected links drop what is sent again before anybody unwraps it.
@@ -181,6 +221,8 @@ fn nothing_is_unwrapped_twice(world: &World, ends: &[String], network: &Value, p
 struct Replaced {
     /// Until it has ended: its folder, and the last epoch in which it is needed.
     old: Option<(String, u64)>,
+    /// Whether the new one has forwarded anything.
+    joined: bool,
 }
 
 impl Replaced {
@@ -196,13 +238,22 @@ impl Replaced {
         // What an authority has just begun to sign may name it still, and what is under way in an
         // epoch may come in the next.
         let last = AUTHORITIES.iter().map(|authority| world.latest(authority)).max().unwrap() + 2;
-        Self { old: Some((name, last)) }
+        Self { old: Some((name, last)), joined: false }
     }
 
     fn old_one_ends(&mut self, world: &mut World) {
         if let Some((folder, _)) = self.old.take_if(|(_, last)| present() > *last) {
             world.kill(&folder);
         }
+    }
+
+    /// `true` once the new one is part of the network; from then on it is looked at as all are.
+    fn new_one_joins(&mut self, world: &World, looks: &Looks) -> bool {
+        if !self.joined && world.counter(OTHER, "forwarded") > 0 {
+            looks.joined(OTHER);
+            self.joined = true;
+        }
+        self.joined
     }
 }
 
@@ -231,16 +282,19 @@ fn bad_things(world: &mut World, mixes: &[String], turn: usize) {
     wait_until("the one that was gone has what was agreed on", || world.latest(authority) > before);
 }
 
-/// A mix has no room on its disk for two epochs. It pauses if it needs more than what it removes
-/// meanwhile; that it says so then is another story's (`health.rs`).
+/// A running mix has no room on its disk for two epochs. It pauses if it needs more than what it
+/// removes meanwhile, and goes on in any case.
 fn full_disk(world: &World, mix: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
         world.fill_disk(mix);
         thread::sleep(Duration::from_millis(20));
     }
+    let before = world.counter(mix, "forwarded");
     world.empty_disk(mix);
-    wait_until("it goes on", || !world.health(mix).contains("disk is full"));
+    wait_until("it goes on", || {
+        !world.health(mix).contains("disk is full") && world.counter(mix, "forwarded") > before
+    });
 }
 
 #[test]

@@ -19,49 +19,80 @@ const MEMORY: u64 = 2 << 20;
 const FILES: usize = 4;
 
 /// What was seen of one process, which a restart ends.
-type Seen = BTreeMap<(String, u32), Vec<(u64, usize)>>;
+type Series = BTreeMap<(String, u32), Vec<(u64, usize)>>;
+
+/// What was seen.
+#[derive(Default)]
+pub struct Seen {
+    series: Series,
+    /// Of who joined the network: what was seen of it before.
+    before: Series,
+}
 
 /// Looks at processes until it is asked what it saw.
 pub struct Looks {
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Seen>,
+    seen: Arc<Mutex<Seen>>,
+    thread: JoinHandle<()>,
 }
 
 impl Looks {
     pub fn at(numbers: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&ended);
+        let (ended, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Seen::default())));
+        let (over, noted) = (Arc::clone(&ended), Arc::clone(&seen));
         let thread = thread::spawn(move || {
-            let (mut seen, mut last) = (Seen::new(), 0);
+            let mut last = 0;
             while !over.load(Ordering::Relaxed) {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
                 if now != last && LOOKS.contains(&(now % 10)) {
                     last = now;
                     let numbers = numbers.lock().expect("nobody has panicked").clone();
+                    let mut seen = noted.lock().expect("nobody has panicked");
                     for (name, pid) in numbers {
                         if let Some(used) = used(pid) {
-                            seen.entry((name, pid)).or_default().push(used);
+                            seen.series.entry((name, pid)).or_default().push(used);
                         }
                     }
                 }
                 thread::sleep(Duration::from_millis(100));
             }
-            seen
         });
-        Self { ended, thread }
+        Self { ended, seen, thread }
+    }
+
+    /// Somebody has joined the network, and has its tables from now on: what was seen of it before
+    /// says nothing of whether it takes more and more.
+    pub fn joined(&self, name: &str) {
+        let mut seen = self.seen.lock().expect("nobody has panicked");
+        let before = seen.series.extract_if(.., |(of, _), _| of == name).collect::<Vec<_>>();
+        seen.before.extend(before);
+    }
+
+    /// Whether a process of this name has run for long enough to say whether it is flat.
+    pub fn suffice(&self, name: &str) -> bool {
+        self.seen.lock().expect("nobody has panicked").long().any(|((of, _), _)| of == name)
+    }
+
+    pub fn end(self) -> Seen {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.join().expect("it has looked");
+        std::mem::take(&mut self.seen.lock().expect("nobody has panicked"))
+    }
+}
+
+impl Seen {
+    /// What was seen of processes that ran for long enough.
+    fn long(&self) -> impl Iterator<Item = (&(String, u32), &Vec<(u64, usize)>)> {
+        self.series.iter().filter(|(_, looks)| looks.len() >= LEAST)
     }
 
     /// Asserts that no process that ran for long enough grew in the last third of its time, and
-    /// that these all did run for so long. Who joined the network meanwhile may have grown.
-    pub fn are_flat(self, of: &[String], joined: &str) {
-        self.ended.store(true, Ordering::Relaxed);
-        let seen = self.thread.join().expect("it has looked");
-        let seen = seen.into_iter().filter(|((name, _), _)| name != joined);
-        let long: Vec<_> = seen.filter(|(_, looks)| looks.len() >= LEAST).collect();
-        let missing = of.iter().find(|name| long.iter().all(|((other, _), _)| other != *name));
+    /// that these all did run for so long.
+    pub fn is_flat<'n>(&self, mut of: impl Iterator<Item = &'n str>) {
+        let missing = of.find(|name| self.long().all(|((other, _), _)| other != name));
         assert!(missing.is_none(), "{missing:?} did not run for long enough");
         let mut grown = Vec::new();
-        for ((name, _), looks) in long {
+        for ((name, _), looks) in self.long() {
             let third = looks.len() / 3;
             let [second, last] = [&looks[third..2 * third], &looks[looks.len() - third..]].map(medians);
             let told = format!(
@@ -73,12 +104,29 @@ impl Looks {
                 looks.len()
             );
             println!("{told}");
-            if last.0 > second.0 + second.0 / 5 + MEMORY || last.1.abs_diff(second.1) > FILES {
+            if last.0 > may_become(second.0) || last.1.abs_diff(second.1) > FILES {
                 grown.push(told);
             }
         }
         assert!(grown.is_empty(), "not flat: {grown:#?}");
     }
+
+    /// Asserts that somebody took no more memory, before and after it joined the network, than
+    /// these others, whose tables are as long.
+    pub fn is_bounded_by(&self, name: &str, others: &[String]) {
+        let memory = |is: &dyn Fn(&str) -> bool| {
+            let series = self.series.iter().chain(&self.before).filter(|((of, _), _)| is(of));
+            series.flat_map(|(_, looks)| looks).map(|(memory, _)| *memory).max().expect("it was seen")
+        };
+        let (own, most) = (memory(&|of| of == name), memory(&|of| others.iter().any(|other| other == of)));
+        println!("{name}: {} KiB at most, and others {} KiB", own >> 10, most >> 10);
+        assert!(own <= may_become(most), "{name} took {own} bytes, and others {most} at most");
+    }
+}
+
+/// What is no growth yet.
+const fn may_become(memory: u64) -> u64 {
+    memory + memory / 5 + MEMORY
 }
 
 fn medians(looks: &[(u64, usize)]) -> (u64, usize) {

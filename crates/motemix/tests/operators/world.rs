@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -288,12 +289,35 @@ impl World {
     pub fn fill_disk(&self, folder: &str) {
         let filler = self.path(folder).join("state/filler");
         let mut file = fs::File::options().create(true).append(true).open(filler).expect("a file");
-        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    /// The latest epoch of which a node has a replay log; it needs room for one of a later epoch.
+    pub fn last_replay_log(&self, folder: &str) -> u64 {
+        let entries = fs::read_dir(self.path(folder).join("state")).expect("a folder");
+        let epoch = |name: &str| name.strip_prefix("replay-")?.strip_suffix(".log")?.parse().ok();
+        let epochs = entries.filter_map(|entry| epoch(entry.expect("an entry").file_name().to_str()?));
+        epochs.max().expect("a replay log")
     }
 
     /// Leaves as much as there was.
     pub fn empty_disk(&self, folder: &str) {
         fs::remove_file(self.path(folder).join("state/filler")).expect("it was there");
+    }
+
+    /// Everything that a node or an authority has logged.
+    pub fn log(&self, folder: &str) -> String {
+        fs::read_to_string(self.path(&format!("{folder}.log"))).unwrap_or_default()
+    }
+
+    /// Whether a node is ready, and why not, as it answers over HTTP.
+    pub fn readiness(&self, folder: &str) -> String {
+        let socket = self.path(folder).join("state/metrics.sock");
+        let mut stream = UnixStream::connect(socket).expect("it listens");
+        write!(stream, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        answer
     }
 
     /// What a node says of how it is.
@@ -322,7 +346,7 @@ impl World {
     pub fn told(&self) -> String {
         let mut told = String::new();
         for name in self.running.keys() {
-            let log = fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
+            let log = self.log(name);
             let tail: Vec<_> = log.lines().rev().take(12).collect();
             told.extend(tail.into_iter().rev().map(|line| format!("{name}: {line}\n")));
         }
