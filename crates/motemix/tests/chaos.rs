@@ -14,6 +14,7 @@ mod program;
 mod world;
 
 use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use flat::Looks;
 use hostile::HostileNetwork;
-use namespaces::Namespaces;
+use namespaces::{Namespaces, owned, processes, spaces};
 use program::{motemix, wait_until};
 use serde_json::{Value, json};
 use world::{AUTHORITIES, World, present};
@@ -308,6 +309,36 @@ for n in (1, 2, 1, 3): s.sendto(bytes([n]) * 280, (sys.argv[1], 7000))";
     assert!(sent.success());
     let told = hostile.ends();
     assert_eq!(told["twice"], json!({ from: 1 }), "{told}");
+}
+
+/// Says to the process of a story that it is the one that will be killed.
+const KILLED: &str = "MOTEMIX_TEST_KILLED";
+
+#[test]
+#[ignore = "run by the story that kills it"]
+fn child_that_is_killed() {
+    if std::env::var_os(KILLED).is_none() {
+        return;
+    }
+    let mut machines = Namespaces::new();
+    let _hostile = HostileNetwork::start(machines.at_the_bridge(), &[]);
+    let _ = machines.command("one").args(["sleep", "infinity"]).status();
+}
+
+#[test]
+fn a_story_that_is_killed_takes_its_processes_along_and_the_next_one_removes_its_machines() {
+    let mut story = Command::new(std::env::current_exe().unwrap());
+    story.args(["--exact", "child_that_is_killed", "--ignored"]).env(KILLED, "yes");
+    let mut story = story.stdout(Stdio::null()).spawn().unwrap();
+    let (hub, machine) = (format!("mx{}ah", story.id()), format!("mx{}an0", story.id()));
+    wait_until("both run", || [&hub, &machine].iter().all(|space| processes(space) == 1));
+    story.kill().unwrap();
+    story.wait().unwrap();
+    wait_until("both have ended", || [&hub, &machine].iter().all(|space| processes(space) == 0));
+    let _next = Namespaces::new();
+    let left: Vec<_> = spaces().filter(|space| *space == hub || *space == machine).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(spaces().any(|space| space.starts_with(&owned())), "and nothing of those that live");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use motemix_directory::SignedDocument;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::namespaces::Namespaces;
+use super::namespaces::{Namespaces, ending_with_the_story, owned};
 use super::program::{Ports, Run, motemix, wait_until};
 
 pub const AUTHORITIES: [&str; 3] = ["north", "south", "east"];
@@ -134,7 +134,7 @@ impl World {
     pub fn motemix(&mut self, folder: &str) -> Command {
         let program = env!("CARGO_BIN_EXE_motemix");
         let mut command = match &mut self.place {
-            Place::Loopback(_) => Command::new(program),
+            Place::Loopback(_) => ending_with_the_story(program),
             Place::Apart(namespaces) => {
                 let mut command = namespaces.command(folder);
                 command.arg(program);
@@ -280,7 +280,7 @@ impl World {
         let disk = self.path(folder).join("state");
         fs::create_dir_all(&disk).expect("a folder");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("mode=700,size={room}"), "tmpfs"]).arg(&disk);
+        mount.args(["-t", "tmpfs", "-o", &format!("mode=700,size={room}"), &owned()]).arg(&disk);
         assert!(mount.status().expect("mount starts").success());
         self.disks.push(disk);
     }
