@@ -56,7 +56,8 @@ impl Namespaces {
         let address = format!("{}/16", Self::address_of(number));
         for words in [
             &["addr", "add", &address, "dev", inner][..],
-            &["link", "set", inner, "up"],
+            // The bridge sees datagrams one by one, and not as the message that the kernel has yet to cut.
+            &["link", "set", inner, "gso_max_segs", "1", "up"],
             &["link", "set", "lo", "up"],
         ] {
             ip(&[&["-n", &space], words].concat());
