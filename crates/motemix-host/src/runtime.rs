@@ -87,7 +87,7 @@ pub type Source = Box<dyn FnMut(usize) -> Vec<u8>>;
 
 /// Says what goes back to the senders of these messages, which are on the disk, in their order:
 /// nothing for a mere acknowledgement. It is called on a thread that may wait for a disk. Whoever
-/// sent one message twice is asked about twice, with one number.
+/// sent one message twice is asked about twice, with the number and the time of the first try.
 pub type Replies = Box<dyn FnMut(&[Message]) -> Vec<Vec<u8>> + Send>;
 
 /// Hears what a receiver said to a message of this node, if it said anything.

@@ -274,11 +274,10 @@ impl Clerk {
         let mut replies = vec![Vec::new(); letters.len()];
         let mut safe = Vec::new();
         for (index, (letter, outcome)) in letters.iter().zip(outcomes).enumerate() {
-            let number = inbox.number_of(letter.digest).ok().flatten();
-            if let Some(number) = number.filter(|_| *outcome != Accepted::NoRoom) {
-                let data = letter.data.clone();
-                safe.push((index, Message { number, received_at: letter.received_at, data }));
-            }
+            // As it is there, and not as this try arrived: whoever judges a message once knows it
+            // by its number and its time.
+            let message = inbox.find(letter.digest).ok().flatten();
+            safe.extend(message.filter(|_| *outcome != Accepted::NoRoom).map(|message| (index, message)));
         }
         let (indices, messages): (Vec<_>, Vec<_>) = safe.into_iter().unzip();
         for (index, reply) in indices.into_iter().zip((self.0)(&messages)) {
@@ -300,4 +299,38 @@ fn put_away(inbox: &mut Inbox, letters: &[Letter]) -> Result<(Vec<Accepted>, Hel
     let mut outcomes = Vec::with_capacity(arrivals.len());
     inbox.accept_many(&arrivals, |_, outcome| outcomes.push(outcome))?;
     Ok((outcomes, inbox.held()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_later_try_of_a_message_is_the_message_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::open(folder.path().join("inbox.db")).unwrap();
+        let (tell, told) = mpsc::channel();
+        let mut clerk = Clerk(Box::new(move |messages: &[Message]| {
+            tell.send(messages.to_vec()).unwrap();
+            vec![b"led".to_vec(); messages.len()]
+        }));
+        let letter = |milliseconds| Letter {
+            token: None,
+            digest: [1; 16],
+            received_at: Duration::from_millis(milliseconds),
+            data: b"21.5".to_vec(),
+        };
+        // The first try, one at the same time, and one whose sender heard nothing.
+        for letters in [vec![letter(1000), letter(1001)], vec![letter(3000)]] {
+            let (outcomes, _) = put_away(&mut inbox, &letters).unwrap();
+            let replies = clerk.replies(&inbox, &letters, &outcomes);
+            assert_eq!(replies, vec![b"led".to_vec(); letters.len()]);
+        }
+        let there = inbox.after(0, 10).unwrap();
+        assert_eq!(there.len(), 1);
+        let judged: Vec<_> = told.try_iter().flatten().collect();
+        assert_eq!(judged, vec![there[0].clone(); 3]);
+    }
 }

@@ -331,14 +331,17 @@ impl Inbox {
         read().map_err(|error| sqlite::failure(&self.file, error))
     }
 
-    /// The number of the message with this digest, if it is remembered.
+    /// The message with this digest as it is here, if it is and the digest is remembered: a later
+    /// try of it arrived at another time.
     ///
     /// # Errors
     /// The file is damaged, or the system refuses.
-    pub fn number_of(&self, digest: [u8; 16]) -> Result<Option<u64>, StoreError> {
+    pub fn find(&self, digest: [u8; 16]) -> Result<Option<Message>, StoreError> {
         let read = || {
-            let mut query = self.connection.prepare_cached("SELECT number FROM digests WHERE digest = ?1")?;
-            query.query_row([digest], |row| row.get(0)).optional()
+            let mut query = self.connection.prepare_cached(
+                "SELECT number, received_at, data FROM messages JOIN digests USING (number) WHERE digest = ?1",
+            )?;
+            query.query_row([digest], message).optional()
         };
         read().map_err(|error| sqlite::failure(&self.file, error))
     }
