@@ -1,8 +1,11 @@
-//! Servers of NATS on this machine, one or a cluster, with ports that the system chose.
+//! Servers of NATS on this machine, one or a cluster, at an address of their own, with ports that
+//! the system chose.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -12,42 +15,118 @@ use tempfile::TempDir;
 
 /// Debian installs it where not everybody looks.
 const PROGRAM: &str = "/usr/sbin/nats-server";
+/// A server that lost what another told it of itself hears of it 30 seconds later.
+const READY: Duration = Duration::from_secs(120);
 
 pub struct Servers {
     folder: TempDir,
-    clients: Vec<u16>,
+    clients: Vec<SocketAddr>,
     children: Vec<Option<Child>>,
 }
 
-/// Ports that nobody has at the moment.
-fn ports(count: usize) -> Vec<u16> {
-    let sockets: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    sockets.iter().map(|socket| socket.local_addr().expect("its address").port()).collect()
+/// A loopback address for a cluster: others begin and connect on 127.0.0.1, where they could take
+/// the port of a server that has not begun, or not begun again.
+fn address() -> Ipv4Addr {
+    let [.., second, third, last] = RandomState::new().build_hasher().finish().to_be_bytes();
+    Ipv4Addr::new(127, second, third, last.clamp(1, 254))
+}
+
+/// Ports there that nobody has at the moment.
+fn ports(host: Ipv4Addr, count: usize) -> Vec<SocketAddr> {
+    let sockets: Vec<_> = (0..count).map(|_| TcpListener::bind((host, 0)).expect("a port")).collect();
+    sockets.iter().map(|socket| socket.local_addr().expect("its address")).collect()
 }
 
 impl Servers {
+    /// Servers that take a stream of as many replicas.
     pub fn start(count: usize) -> Self {
+        let mut servers = Self::prepare(count);
+        (0..count).for_each(|index| servers.begin(index));
+        servers.ready();
+        servers
+    }
+
+    /// Servers of one cluster that have not begun.
+    pub fn prepare(count: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (clients, routes) = (ports(count), ports(count));
+        // All at once, so that none is given twice.
+        let mut clients = ports(address(), 2 * count);
+        let routes = clients.split_off(count);
         for (index, client) in clients.iter().enumerate() {
             let store = folder.path().join(format!("store-{index}"));
             let cluster = if count > 1 {
-                let others: Vec<_> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+                let others: Vec<_> = routes.iter().map(|route| format!("nats://{route}")).collect();
                 let (route, others) = (routes[index], others.join(", "));
-                format!("cluster {{ name: c, listen: 127.0.0.1:{route}, routes: [{others}] }}\n")
+                format!("cluster {{ name: c, listen: \"{route}\", routes: [{others}] }}\n")
             } else {
                 String::new()
             };
             let config = format!(
-                "server_name: s{index}\nlisten: 127.0.0.1:{client}\n{cluster}\
+                "server_name: s{index}\nlisten: \"{client}\"\n{cluster}\
                  jetstream {{ store_dir: \"{}\", max_mem: 64MB, max_file: 8GB }}\n",
                 store.display()
             );
             fs::write(folder.path().join(format!("{index}.conf")), config).expect("a file");
         }
-        let mut servers = Self { folder, clients, children: (0..count).map(|_| None).collect() };
-        (0..count).for_each(|index| servers.begin(index));
-        servers
+        Self { folder, clients, children: (0..count).map(|_| None).collect() }
+    }
+
+    /// Waits until the cluster has a leader that knows of room on every server: it takes a stream
+    /// with a replica on each, as large as those of the tests.
+    fn ready(&mut self) {
+        let stream = format!(
+            r#"{{"name":"ready","subjects":["ready"],"storage":"file","num_replicas":{},"max_bytes":{}}}"#,
+            self.clients.len(),
+            4_u64 << 30
+        );
+        self.until("STREAM.CREATE.ready", &stream);
+        self.until("STREAM.DELETE.ready", "");
+    }
+
+    /// Asks JetStream for something until it agrees.
+    fn until(&mut self, what: &str, words: &str) {
+        let begin = Instant::now();
+        loop {
+            let said =
+                self.ask(0, what, words, Duration::from_secs(2)).unwrap_or_else(|error| error.to_string());
+            // A delete that was answered too late is refused when it is asked for again.
+            if said.contains(r#""did_create":true"#)
+                || said.contains(r#""success":true"#)
+                || said.contains("stream not found")
+            {
+                return;
+            }
+            for (index, child) in self.children.iter_mut().enumerate() {
+                let log = fs::read_to_string(self.folder.path().join(format!("{index}.log")));
+                let ended = child.as_mut().and_then(|child| child.try_wait().expect("a child"));
+                assert!(ended.is_none(), "server {index} ended: {log:?}");
+            }
+            assert!(begin.elapsed() < READY, "{what}: {said}");
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// What JetStream answers through this server, within some time: JSON.
+    pub fn ask(&self, index: usize, what: &str, words: &str, within: Duration) -> std::io::Result<String> {
+        let mut socket = TcpStream::connect(self.clients[index])?;
+        socket.set_read_timeout(Some(within))?;
+        let len = words.len();
+        let asked = format!("SUB answer 1\r\nPUB $JS.API.{what} answer {len}\r\n{words}\r\n");
+        socket.write_all(b"CONNECT {\"verbose\":false}\r\n")?;
+        socket.write_all(asked.as_bytes())?;
+        let mut said = BufReader::new(socket);
+        loop {
+            let mut line = String::new();
+            if said.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            if line.starts_with("MSG ") {
+                let len = line.trim_end().rsplit(' ').next().and_then(|len| len.parse().ok());
+                let mut answer = vec![0; len.expect("a length")];
+                said.read_exact(&mut answer)?;
+                return Ok(String::from_utf8_lossy(&answer).into_owned());
+            }
+        }
     }
 
     pub fn begin(&mut self, index: usize) {
@@ -61,9 +140,8 @@ impl Servers {
             .spawn()
             .expect("there is no nats-server; install it with: scripts/setup nats");
         self.children[index] = Some(child);
-        let address = SocketAddr::from(([127, 0, 0, 1], self.clients[index]));
         let begin = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        while TcpStream::connect(self.clients[index]).is_err() {
             let log = fs::read_to_string(self.folder.path().join(format!("{index}.log")));
             assert!(begin.elapsed() < Duration::from_secs(30), "{log:?}");
             sleep(Duration::from_millis(20));
@@ -80,7 +158,7 @@ impl Servers {
 
     /// `host:port` of each.
     pub fn addresses(&self) -> Vec<String> {
-        self.clients.iter().map(|port| format!("127.0.0.1:{port}")).collect()
+        self.clients.iter().map(ToString::to_string).collect()
     }
 
     /// As on the command line.

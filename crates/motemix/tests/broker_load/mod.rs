@@ -52,11 +52,18 @@ impl Broker {
             .spawn()
             .expect("it starts");
         let mut said = BufReader::new(child.stderr.take().expect("piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("it says where it listens");
-        let address = line.strip_prefix("motemix: coap://").and_then(|rest| rest.split(',').next());
-        self.address =
-            address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("it says {line:?}"));
+        let mut lines = String::new();
+        self.address = loop {
+            let before = lines.len();
+            let len = said.read_line(&mut lines).expect("it says where it listens");
+            assert!(len > 0, "it says {lines:?}");
+            // Before that it may say what it waits for.
+            let address = lines[before..].strip_prefix("motemix: coap://");
+            let address = address.and_then(|rest| rest.split(',').next());
+            if let Some(address) = address.and_then(|address| address.parse().ok()) {
+                break address;
+            }
+        };
         // Dropping what it says would break its pipe.
         (self.child, self.said) = (Some(child), Some(said));
     }
