@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use async_nats::ConnectOptions;
 use async_nats::connection::State as Connected;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
+    Config, DiscardPolicy, Info, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
-use async_nats::{ConnectOptions, HeaderMap, header};
 use futures_util::StreamExt as _;
 use motemix_broker::store::StoreError;
 use motemix_broker::store::batch::{Kind, Logged, Message};
@@ -24,6 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Settings;
+use crate::message::{logged, outgoing, word};
 
 /// The longest message; servers take 1 MiB unless they are told otherwise.
 const MESSAGE: usize = 1 << 19;
@@ -40,33 +40,8 @@ const DUPLICATES: Duration = Duration::from_mins(2);
 /// Messages that are fetched at the same time.
 const AT_ONCE: usize = 32;
 
-const BATCH: &str = "Motemix-Batch";
-const NUMBER: &str = "Motemix-Number";
-const OF: &str = "Motemix-Of";
 /// Added by the server to what it tells of a stored message.
 const SEQUENCE: &str = "Nats-Sequence";
-
-/// What the subject of such messages ends with.
-const fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Changes => "changes",
-        Kind::Snapshot => "snapshot",
-    }
-}
-
-fn logged(message: &StreamMessage) -> Logged {
-    let text = |name: &str| message.headers.get(name).map_or("", |value| value.as_str()).to_owned();
-    let number = |name: &str| text(name).parse().ok();
-    let is_snapshot = message.subject.as_str().ends_with(word(Kind::Snapshot));
-    Logged {
-        kind: if is_snapshot { Kind::Snapshot } else { Kind::Changes },
-        batch: text(BATCH),
-        number: number(NUMBER).unwrap_or(0),
-        of: number(OF).unwrap_or(0),
-        sequence: message.sequence,
-        payload: message.payload.to_vec(),
-    }
-}
 
 /// The stream as it was found.
 #[derive(Debug)]
@@ -74,7 +49,6 @@ pub(crate) struct Found {
     /// Its name, and when it was made.
     pub(crate) identity: String,
     pub(crate) first: u64,
-    pub(crate) last: u64,
     pub(crate) bytes: u64,
 }
 
@@ -83,12 +57,20 @@ pub(crate) struct Found {
 struct Known {
     /// The last message that is stored.
     stored: AtomicU64,
+    /// The last one that most servers acknowledged: whoever knows less is behind.
+    acknowledged: AtomicU64,
     /// Times that somebody told of a message which is not stored.
     false_news: AtomicU64,
     news: Arc<Notify>,
 }
 
 impl Known {
+    fn acknowledge(&self, sequence: u64) {
+        self.acknowledged.fetch_max(sequence, Ordering::AcqRel);
+        // It is no news.
+        self.stored.fetch_max(sequence, Ordering::AcqRel);
+    }
+
     fn note(&self, sequence: u64) {
         if self.stored.fetch_max(sequence, Ordering::AcqRel) < sequence {
             self.news.notify_one();
@@ -105,6 +87,7 @@ pub(crate) struct Connection {
     name: String,
     servers: String,
     patience: Duration,
+    start: Duration,
     message_len: usize,
     known: Arc<Known>,
 }
@@ -154,14 +137,14 @@ impl Connection {
             connected.map_err(|said| problem(said, "start a server, or name another one"))?;
         let config = config(settings, most);
         let asked = context.clone();
-        let made = wait(&runtime, patience, make(asked, config, patience)).and_then(|made| made);
+        let start = settings.start.max(patience);
+        let made = wait(&runtime, start + ANSWER, make(asked, config, start)).and_then(|made| made);
         let (stream, found) = made.map_err(|said| {
             let remedy = "are the servers started with JetStream (-js), as many as there are replicas, and with room \
                           for four times history.bytes (max_file)?";
             problem(said, remedy)
         })?;
         let known = Arc::new(Known::default());
-        known.note(found.last);
         runtime.spawn(listen(client.clone(), told(&settings.name), Arc::clone(&known)));
         runtime.spawn(look(client.clone(), stream.clone(), Arc::clone(&known)));
         let connection = Self {
@@ -171,6 +154,7 @@ impl Connection {
             name: settings.name.clone(),
             servers,
             patience,
+            start,
             message_len: client.max_payload().saturating_sub(HEADERS).min(MESSAGE),
             known,
         };
@@ -205,9 +189,32 @@ impl Connection {
         &self,
         work: impl Future<Output = Result<T, String>> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.ask_within(self.patience + ANSWER, work)
+    }
+
+    fn ask_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, String>> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let Some(runtime) = &self.runtime else { return Err(self.problem("it is closed", "start again")) };
-        let done = wait(runtime, self.patience + ANSWER, work).and_then(|done| done);
+        let done = wait(runtime, limit, work).and_then(|done| done);
         done.map_err(|said| self.problem(said, "are most of its servers running, and can they be reached?"))
+    }
+
+    /// Stores a batch without changes, wherever the stream ends. Most servers acknowledge it, so
+    /// that all that was ever acknowledged stands before it: what a single server says of the end
+    /// may be old. It has no id, or servers could take it for one before. Returns its number.
+    pub(crate) fn mark(&self, messages: Vec<Message>) -> Result<u64, StoreError> {
+        let subject = format!("motemix.{}.{}", self.name, word(Kind::Changes));
+        let (context, start) = (self.context.clone(), self.start);
+        let marked = self.ask_within(start + 2 * ANSWER, async move {
+            let end = Instant::now() + start;
+            let last = publish(&context, &subject, &messages, None, end).await?;
+            last.ok_or_else(|| "it refuses a message that may stand anywhere".to_owned())
+        })?;
+        self.known.acknowledge(marked);
+        Ok(marked)
     }
 
     /// Publishes a batch, which is to follow message `after`. Returns its last message's number.
@@ -217,17 +224,14 @@ impl Connection {
         let (stream, known) = (self.stream.clone(), Arc::clone(&self.known));
         let published = self.ask(async move {
             let end = Instant::now() + patience;
-            let last = publish(&context, &subject, &messages, after, end).await?;
+            let last = publish(&context, &subject, &messages, Some(after), end).await?;
             if last.is_none() {
-                // Somebody was faster: what is there to be read?
-                let info = stream.get_info().await.map_err(|error| error.to_string())?;
-                known.note(info.state.last_sequence);
+                known.note(end_after(&stream, &known, after, end).await?);
             }
             Ok(last)
         })?;
         let Some(last) = published else { return Err(StoreError::Behind) };
-        // It is no news.
-        self.known.stored.fetch_max(last, Ordering::AcqRel);
+        self.known.acknowledge(last);
         Ok(last)
     }
 
@@ -243,9 +247,9 @@ impl Connection {
 
     /// The numbers of the first message that is there, and of the last.
     pub(crate) fn ends(&self) -> Result<(u64, u64), StoreError> {
-        let stream = self.stream.clone();
+        let (stream, known) = (self.stream.clone(), Arc::clone(&self.known));
         self.ask(async move {
-            let info = stream.get_info().await.map_err(|error| error.to_string())?;
+            let info = info(&stream, &known).await?;
             Ok((info.state.first_sequence, info.state.last_sequence))
         })
     }
@@ -327,35 +331,79 @@ fn config(settings: &Settings, most: u64) -> Config {
 
 /// The stream, made if there is none. A cluster that has just begun, or that chooses a leader, is
 /// given time.
-async fn make(context: Context, config: Config, patience: Duration) -> Result<(Stream, Found), String> {
-    let end = Instant::now() + patience.saturating_sub(ANSWER);
+async fn make(context: Context, config: Config, start: Duration) -> Result<(Stream, Found), String> {
+    let end = Instant::now() + start;
+    let mut said = String::new();
     loop {
         let problem = match context.get_or_create_stream(config.clone()).await {
-            Ok(stream) => match stream.get_info().await {
+            Ok(stream) => match info(&stream, &Known::default()).await {
                 Ok(info) => {
                     let identity = format!("{} of {}", info.config.name, info.created);
                     let state = &info.state;
-                    let (first, last) = (state.first_sequence.max(1), state.last_sequence);
-                    let found = Found { identity, first, last, bytes: state.bytes };
+                    let found = Found { identity, first: state.first_sequence.max(1), bytes: state.bytes };
                     return Ok((stream, found));
                 }
-                Err(error) => error.to_string(),
+                Err(problem) => problem,
             },
             Err(error) => error.to_string(),
         };
         if Instant::now() >= end {
             return Err(problem);
         }
+        if problem != said {
+            let (stream, replicas) = (&config.name, config.num_replicas);
+            tracing::warn!(%problem, %stream, replicas, "waits for the stream");
+            said = problem;
+        }
         sleep(PAUSE * 4).await;
     }
 }
 
-/// Publishes until all is acknowledged; `None` if something else was stored first.
+/// What the stream's leader says of it.
+///
+/// A server that came back answers as well, for ten seconds, if it led the stream first; so does
+/// each while there is no leader. They know what they had. A leader that was just chosen may
+/// have to take in what it has.
+async fn info(stream: &Stream, known: &Known) -> Result<Info, String> {
+    let acknowledged = known.acknowledged.load(Ordering::Acquire);
+    let info = stream.get_info().await.map_err(|error| error.to_string())?;
+    if let Some(cluster) = &info.cluster {
+        let leader = cluster.leader.as_deref().filter(|leader| !leader.is_empty());
+        let leader = leader.ok_or("the servers choose who leads the stream")?;
+        // Who answers is not among its own replicas.
+        if cluster.replicas.iter().any(|replica| replica.name == leader) {
+            return Err(format!("a server answers that does not lead the stream, as {leader} does"));
+        }
+    }
+    let last = info.state.last_sequence;
+    if last < acknowledged {
+        return Err(format!("the server that answers has {last} of {acknowledged} messages"));
+    }
+    Ok(info)
+}
+
+/// How far the stream goes, which is not to `after`: the servers said so.
+async fn end_after(stream: &Stream, known: &Known, after: u64, end: Instant) -> Result<u64, String> {
+    loop {
+        let problem = match info(stream, known).await {
+            Ok(info) if info.state.last_sequence > after => return Ok(info.state.last_sequence),
+            Ok(info) => format!("it goes to message {}, and went to {after}", info.state.last_sequence),
+            Err(problem) => problem,
+        };
+        if Instant::now() >= end {
+            return Err(problem);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Publishes until all is acknowledged; `None` if something else was stored first, and `after` is
+/// not the last message.
 async fn publish(
     context: &Context,
     subject: &str,
     messages: &[Message],
-    after: u64,
+    after: Option<u64>,
     end: Instant,
 ) -> Result<Option<u64>, String> {
     loop {
@@ -363,8 +411,8 @@ async fn publish(
         let mut waiting = Vec::with_capacity(messages.len());
         let mut problem = None;
         for (place, message) in messages.iter().enumerate() {
-            let sent =
-                context.send_publish(subject.to_owned(), outgoing(message, after + place as u64)).await;
+            let after = after.map(|after| after + place as u64);
+            let sent = context.send_publish(subject.to_owned(), outgoing(message, after)).await;
             match sent {
                 Ok(acknowledgement) => waiting.push(acknowledgement),
                 Err(error) => problem = Some(error.to_string()),
@@ -393,16 +441,6 @@ async fn publish(
 
 fn is_behind(error: &PublishError) -> bool {
     error.kind() == PublishErrorKind::WrongLastSequence
-}
-
-fn outgoing(message: &Message, after: u64) -> PublishMessage {
-    let mut headers = HeaderMap::new();
-    headers.insert(BATCH, message.batch.as_str());
-    headers.insert(NUMBER, message.number.to_string().as_str());
-    headers.insert(OF, message.of.to_string().as_str());
-    headers.insert(header::NATS_MESSAGE_ID, format!("{}/{}", message.batch, message.number).as_str());
-    headers.insert(header::NATS_EXPECTED_LAST_SEQUENCE, after.to_string().as_str());
-    PublishMessage::build().headers(headers).payload(message.payload.clone().into())
 }
 
 /// Asked once: whoever asks does so again later.
@@ -434,7 +472,7 @@ async fn look(client: async_nats::Client, stream: Stream, known: Arc<Known>) {
     loop {
         sleep(LOOK).await;
         if client.connection_state() == Connected::Connected
-            && let Ok(info) = stream.get_info().await
+            && let Ok(info) = info(&stream, &known).await
         {
             known.note(info.state.last_sequence);
         }

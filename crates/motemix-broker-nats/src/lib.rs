@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod message;
 mod settings;
 
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ pub use settings::Settings;
 const FETCH: u64 = 256;
 /// Between two attempts to read the stream at the beginning.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often a batch is published again after others that change nothing.
+const ATTEMPTS: u32 = 16;
 /// A stream has so many times the bytes that history has at most: two snapshots, and what is
 /// between.
 const STREAM: u64 = 4;
@@ -57,6 +60,8 @@ pub struct JetStream {
     is_lost: bool,
     /// Fetched, and not dealt with.
     fetched: VecDeque<Logged>,
+    /// In the copy, and not told to the broker.
+    untold: Vec<Change>,
     /// The batch that ends with the first of these, if the copy could not be written.
     not_copied: Option<(u64, Whole)>,
 }
@@ -81,13 +86,16 @@ impl JetStream {
             snapshot_bytes: most / SNAPSHOT,
             batches: Batches::new(settings.batch_seed),
             fetched: VecDeque::new(),
+            untold: Vec::new(),
             not_copied: None,
             connection,
             replica,
         };
-        if at > stream.last {
+        let mark = store.messages(&[])?;
+        let last = store.connection.mark(mark)?;
+        if at >= last {
             return Err(store.connection.problem(
-                format!("it has {} messages, and the copy in the folder is of {at}", stream.last),
+                format!("it has {} messages, and the copy in the folder is of {at}", last - 1),
                 "was it restored from a backup? Remove broker.sqlite from the folder to begin with what it has",
             ));
         }
@@ -95,7 +103,7 @@ impl JetStream {
             store.at = stream.first - 1;
         }
         // A cluster may be about to choose a leader.
-        let end = Instant::now() + settings.patience;
+        let end = Instant::now() + settings.start.max(settings.patience);
         while let Err(problem) = store.catch_up(|_| {}) {
             if Instant::now() >= end {
                 return Err(problem);
@@ -131,28 +139,40 @@ impl JetStream {
                 return Ok(());
             }
             let told = self.connection.stored();
-            let until = told.min(self.at + FETCH);
-            self.fetched.extend(self.connection.fetch(self.at + 1..=until)?);
-            if self.fetched.is_empty() {
+            let range = self.at + 1..=told.min(self.at + FETCH);
+            let mut fetched = self.connection.fetch(range.clone())?;
+            if fetched.first().is_none_or(|message| message.sequence > self.at + 1) {
                 let (first, last) = self.connection.ends()?;
-                if last < until {
+                if last <= self.at {
                     self.connection.disbelieve(told, last);
                     return Ok(());
                 }
                 // They were removed: a snapshot follows.
-                if first <= until {
-                    return Err(self.connection.problem("messages are missing in it", "restore it"));
+                if first > self.at + 1 {
+                    (self.is_lost, self.at) = (true, first - 1);
+                    continue;
                 }
-                (self.is_lost, self.at) = (true, first - 1);
+                // A server that has just come to lead the stream may not have had it yet. Now it
+                // has all that it said.
+                fetched = self.connection.fetch(range)?;
+                let Some(message) = fetched.first() else {
+                    return Err(self.connection.problem("messages are missing in it", "restore it"));
+                };
+                if message.sequence > self.at + 1 {
+                    (self.is_lost, self.at) = (true, message.sequence - 1);
+                }
             }
+            // What stands after a gap is looked for again.
+            let whole =
+                fetched.iter().zip(self.at + 1..).take_while(|(message, next)| message.sequence == *next);
+            let whole = whole.count();
+            fetched.truncate(whole);
+            self.fetched.extend(fetched);
         }
     }
 
     /// What a message changes, which is in the copy then.
     fn changes_of(&mut self, message: &Logged) -> Result<Vec<Change>, StoreError> {
-        if message.sequence > self.at + 1 {
-            self.is_lost = true;
-        }
         self.unwritten += message.payload.len() as u64;
         let sequence = message.sequence;
         let whole = match self.not_copied.take() {
@@ -213,6 +233,34 @@ impl JetStream {
         messages.map_err(|long| self.connection.problem(long.to_string(), long.remedy()))
     }
 
+    /// Stores a batch of changes after all that the broker knows: how many bytes, and the number of
+    /// the last message.
+    fn publish(&mut self, changes: &[Change]) -> Result<(u64, u64), StoreError> {
+        for _ in 0..ATTEMPTS {
+            if self.is_lost || !self.fetched.is_empty() || !self.untold.is_empty() {
+                break;
+            }
+            // Under a name of its own each time: servers may have a part of the one before.
+            let messages = self.messages(changes)?;
+            let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
+            match self.connection.publish(Kind::Changes, messages, self.at) {
+                Ok(last) => return Ok((bytes as u64, last)),
+                // A broker that begins stores a batch without changes, and one that goes on a
+                // snapshot: the broker has nothing to decide anew then.
+                Err(StoreError::Behind) => {
+                    let mut untold = Vec::new();
+                    let caught_up = self.catch_up(|mut changes| untold.append(&mut changes));
+                    self.untold = untold;
+                    if self.untold.is_empty() {
+                        caught_up?;
+                    }
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        Err(StoreError::Behind)
+    }
+
     /// Writes all that is known, so that nobody has to read what was before, which goes.
     fn snapshot(&mut self) -> Result<(), StoreError> {
         let state: Vec<Change> = self.replica.load()?.as_changes().collect();
@@ -234,13 +282,8 @@ impl Store for JetStream {
         if changes.is_empty() {
             return Ok(());
         }
-        if self.is_lost || !self.fetched.is_empty() {
-            return Err(StoreError::Behind);
-        }
-        let messages = self.messages(changes)?;
-        let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
-        let last = self.connection.publish(Kind::Changes, messages, self.at)?;
-        self.unwritten += bytes as u64;
+        let (bytes, last) = self.publish(changes)?;
+        self.unwritten += bytes;
         // If the copy cannot be written, it is news to this broker what it published itself.
         self.replica.apply(changes, last)?;
         self.at = last;
@@ -257,7 +300,7 @@ impl Store for JetStream {
     }
 
     fn news(&mut self) -> Result<Vec<Change>, StoreError> {
-        let mut news = Vec::new();
+        let mut news = std::mem::take(&mut self.untold);
         let caught_up = self.catch_up(|mut changes| news.append(&mut changes));
         // What the copy has already is not read again.
         if news.is_empty() { caught_up.map(|()| news) } else { Ok(news) }

@@ -1,11 +1,13 @@
 //! Brokers' stores in a stream of a real NATS server (Debian's `nats-server`).
 
+mod behind;
 mod servers;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use behind::behind;
 use motemix_broker::state::{Signed, Topic, TopicId, Value};
 use motemix_broker::store::{Retention, Store as _, StoreError};
 use motemix_broker::{Change, Moment, State};
@@ -269,4 +271,58 @@ fn a_cluster_of_three_loses_a_server_under_load_and_no_change() {
         .collect();
     let lost: Vec<_> = kept.iter().filter(|number| !there.contains(number)).collect();
     assert!(lost.is_empty(), "{lost:?} are lost");
+}
+
+/// For ten seconds after it came back, the server of a cluster that is preferred as leader answers
+/// for the stream although it does not lead it (`jsStreamInfoRequest` in nats-server).
+#[test]
+fn a_store_that_is_opened_at_a_server_which_is_behind_has_all_that_was_acknowledged() {
+    let servers = Servers::start(1);
+    let (one, two, new) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = open(&settings(&servers, 1), one.path());
+    store.commit(&[topic("a"), value("a", 1, 10)]).unwrap();
+    drop(open(&settings(&servers, 2), two.path()));
+    let within = Duration::from_secs(20);
+    let said = servers.ask(0, "STREAM.INFO.motemix-building", "", within).unwrap();
+    for number in 2..=40 {
+        store.commit(&[value("a", number, 10)]).unwrap();
+    }
+    drop(store);
+
+    let behind = behind(&servers.addresses()[0], &said);
+    let expected = state([topic("a"), value("a", 40, 10)]);
+    // The copy in the first folder is ahead of what is said, the second goes as far, and a new one
+    // has nothing.
+    for (folder, seed) in [(one, 3), (two, 4), (new, 5)] {
+        let settings = Settings::new("building", [behind.to_string()], seed);
+        let mut store = open(&settings, folder.path());
+        assert_eq!(store.load().unwrap(), expected);
+        // It is as able to store as any other.
+        store.commit(&[value("a", 40, 10)]).unwrap();
+    }
+}
+
+#[test]
+fn a_store_waits_for_a_cluster_that_has_only_begun() {
+    let mut servers = Servers::prepare(3);
+    servers.begin(0);
+    servers.begin(1);
+    let mut settings = settings(&servers, 1);
+    settings.patience = Duration::from_secs(2);
+    settings.start = Duration::from_secs(120);
+    let patience = settings.patience;
+    let folder = tempfile::tempdir().unwrap();
+    let begun = Instant::now();
+    let opened = std::thread::spawn(move || {
+        let mut store = open(&settings, folder.path());
+        store.commit(&[topic("a")]).map_err(|problem| problem.to_string())
+    });
+    // Two of them have no room for three replicas, however long they are asked.
+    while begun.elapsed() < 2 * patience {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!opened.is_finished(), "it has a stream of three replicas on two servers, or gave up");
+    }
+    servers.begin(2);
+    assert_eq!(opened.join().unwrap(), Ok(()));
 }
