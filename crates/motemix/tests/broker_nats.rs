@@ -15,6 +15,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Ends what waits for it, also where a story fails: whoever publishes would go on for ever.
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn two_brokers_are_one_for_those_who_publish_and_observe() {
     let servers = Servers::start(1);
@@ -57,12 +66,13 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
             let (address, stop) = (broker.address, &stop);
             publishers.push(scope.spawn(move || publish(address, topic, stop, count)));
         }
+        let stopping = Stop(&stop);
         let begin = Instant::now();
         while counts.iter().any(|count| count.load(Ordering::Relaxed) < 50) {
             assert!(begin.elapsed() < Duration::from_secs(60), "{counts:?}");
             thread::sleep(Duration::from_millis(1));
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         publishers.into_iter().map(|publisher| publisher.join().expect("a client")).collect()
     });
     for (topic, (acknowledged, begun)) in topics.iter().zip(&published) {
@@ -96,6 +106,7 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
             scope.spawn(move || publish(addresses[index % 2], &topic, stop, all))
         };
         let publishers: Vec<_> = topics.iter().enumerate().map(publisher).collect();
+        let stopping = Stop(&stop);
         for turn in 0..4 {
             under_way(20);
             brokers[turn % 2].kill();
@@ -107,7 +118,7 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
                 servers.begin(turn);
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         publishers.into_iter().map(|publisher| publisher.join().expect("a client")).collect()
     });
     drop(brokers);
