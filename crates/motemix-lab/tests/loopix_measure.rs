@@ -11,6 +11,9 @@ use std::path::Path;
 use std::sync::Once;
 use tempfile::TempDir;
 
+/// How often a measurement is begun that a busy machine did not carry.
+const TRIES: usize = 5;
+
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
@@ -19,7 +22,10 @@ fn measure(out: &Path, words: &[&str]) -> Vec<Value> {
     static NODES: Once = Once::new();
     NODES.call_once(build_nodes);
     let out = ["--out", text(out), "--json"];
-    let said = lab([&["loopix", "measure"], words, &out].concat()).succeeds();
+    let run = || lab([&["loopix", "measure"], words, &out].concat());
+    // A machine that has much else to do does not carry every rate. The command says so then.
+    let is_heard = |run: &Run| !run.stderr().contains("the machine may be too busy for this rate");
+    let said = (0..TRIES).map(|_| run()).find(is_heard).expect("it is never too busy").succeeds();
     serde_json::from_str(&said).unwrap()
 }
 
