@@ -351,7 +351,11 @@ fn numbers_until_killed(key: &Path, reading: &Path, after: std::time::Duration) 
 fn no_number_is_used_twice_whenever_the_program_is_killed() {
     let desk = Desk::new();
     let mut seen = std::collections::BTreeSet::new();
-    for round in 0..12_u64 {
+    // A machine that has much else to do prints few in so short a time.
+    for round in 0..100_u64 {
+        if round >= 12 && seen.len() > 12 {
+            break;
+        }
         let after = std::time::Duration::from_millis(40 + 17 * round);
         for number in numbers_until_killed(&desk.path("mote.key"), &desk.path("reading.cbor"), after) {
             assert!(seen.insert(number), "{number} twice");

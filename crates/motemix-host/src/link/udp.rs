@@ -1,8 +1,9 @@
 //! A UDP socket that moves many datagrams with one system call.
 //!
 //! Where the platform has `recvmmsg` and `sendmmsg` they are used, elsewhere there is one call for
-//! each datagram. On Linux, those of one length for one neighbour are one message. What the network says about earlier datagrams (ICMP errors) is counted and
-//! otherwise ignored: a mix does not retransmit, and a neighbour that is down must not stop it.
+//! each datagram. On Linux, those of one length for one neighbour are one message. What the network
+//! says about earlier datagrams (ICMP errors) is counted and otherwise ignored: a mix does not
+//! retransmit, and a neighbour that is down must not stop it.
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd"))]
 mod many;

@@ -1,5 +1,6 @@
-//! Datagrams of one length for one neighbour go to the kernel as one message, which the network card
-//! or the kernel cuts (`UDP_SEGMENT`, udp(7)): they take one way through the kernel in place of many.
+//! Datagrams of one length for one neighbour go to the kernel as one message, which the network
+//! card or the kernel cuts (`UDP_SEGMENT`, udp(7)): they take one way through the kernel in place
+//! of many.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -11,7 +12,8 @@ use tokio::net::UdpSocket;
 
 use crate::link::{BATCH, Outgoing};
 
-/// What one message may have: a datagram of IPv4 without options, which is shorter than one of IPv6.
+/// What one message may have: a datagram of IPv4 without options, which is shorter than one of
+/// IPv6.
 const MESSAGE: usize = 65_507;
 
 /// The kernel's message headers, each with room for the length at which to cut.
@@ -63,8 +65,8 @@ impl<'r, 'd> Runs<'r, 'd> {
     }
 }
 
-/// Sends the datagrams at the front that are as long as the first one; `None` if that is better done
-/// one by one.
+/// Sends the datagrams at the front that are as long as the first one; `None` if that is better
+/// done one by one.
 pub(super) fn send(socket: &UdpSocket, headers: &Headers, all: &[Outgoing<'_>]) -> Option<io::Result<usize>> {
     let len = all.first().map(|first| first.bytes.len()).filter(|len| (1..=MESSAGE).contains(len))?;
     let cut_at = u16::try_from(len).ok().filter(|_| headers.cuts.get())?;
