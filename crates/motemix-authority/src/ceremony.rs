@@ -5,8 +5,7 @@
 //! sighting   each signs which votes it had by then; a vote that comes now counts if another
 //!            authority than its own had it in time
 //! signing    each counts the same votes, makes the same document, writes down that it will sign
-//! it,
-//!            and signs
+//!            it, and signs
 //! rest       whoever has enough signatures has the document
 //! ```
 //!
@@ -14,17 +13,24 @@
 //! Two votes of one authority count for nothing, and what one honest authority had in time counts
 //! for all (Dolev and Strong, "Authenticated algorithms for Byzantine agreement", SIAM J. Comput.
 //! 12, 1983, with two rounds for one liar).
+//!
+//! Whoever promised a document in an earlier round names its [`Evidence`](crate::evidence::Evidence)
+//! in its vote. What holds for votes holds for evidence then: all honest authorities have the same.
+
+mod count;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use motemix_directory::{
-    AuthorityKey, AuthoritySecret, BuildError, DocumentBuilder, Epoch, KeyId, SignedDocument,
-    SignedStatement, document_len_limit,
+    AuthoritySecret, BuildError, DocumentBuilder, KeyId, SignedDocument, SignedStatement,
+    document_len_limit,
 };
 
+pub use count::Counted;
+
+use crate::evidence::{Cast, MAX_EVIDENCE_LEN, Seen, VOTES_EACH};
 use crate::roster::Roster;
-use crate::tally::{Previous, TallyError, base, tally};
-use crate::vote::{Digest, Round, Sighting, Vote, VoteError};
+use crate::vote::{Digest, OpenedVote, Round, Sighting, VoteError};
 
 /// Where a round is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +50,6 @@ impl Phase {
     pub const ALL: [Self; 4] = [Self::Voting, Self::Sighting, Self::Signing, Self::Rest];
 }
 
-/// Votes of one authority that are kept: with two it is a liar, and more say no more.
-const VOTES_EACH: usize = 2;
 /// Sightings of one authority that are kept.
 const SIGHTINGS_EACH: usize = 2;
 
@@ -56,6 +60,8 @@ pub struct Ceremony {
     round: Round,
     network: String,
     votes: BTreeMap<KeyId, Vec<HeldVote>>,
+    /// Votes of earlier rounds that votes of this one name.
+    earlier: BTreeMap<Digest, EarlierVote>,
     sightings: BTreeMap<KeyId, Vec<(Sighting, Vec<u8>)>>,
     /// Signatures of documents, by their payload.
     signed: BTreeMap<Digest, Signed>,
@@ -67,6 +73,32 @@ struct HeldVote {
     file: Vec<u8>,
     /// Whether it came while votes were taken.
     in_time: bool,
+    /// The earlier votes that it names, and which of them count.
+    evidence: Option<HeldEvidence>,
+}
+
+#[derive(Debug)]
+struct HeldEvidence {
+    named: Vec<Digest>,
+    /// Empty if the evidence is not sound.
+    counted: Vec<Digest>,
+}
+
+#[derive(Debug)]
+struct EarlierVote {
+    file: Vec<u8>,
+    /// `None` if its signatures are not valid.
+    cast: Option<Cast>,
+}
+
+/// Votes of earlier rounds that came beside those of a round. Nothing of them is known.
+#[derive(Debug, Clone, Default)]
+pub struct Offered<'t>(BTreeMap<Digest, &'t [u8]>);
+
+impl<'t> FromIterator<&'t [u8]> for Offered<'t> {
+    fn from_iter<I: IntoIterator<Item = &'t [u8]>>(files: I) -> Self {
+        Self(files.into_iter().map(|file| (Digest::of_vote(file), file)).collect())
+    }
 }
 
 #[derive(Debug)]
@@ -92,6 +124,7 @@ impl Ceremony {
             round,
             network: network.to_owned(),
             votes: BTreeMap::new(),
+            earlier: BTreeMap::new(),
             sightings: BTreeMap::new(),
             signed: BTreeMap::new(),
         }
@@ -102,11 +135,12 @@ impl Ceremony {
         self.round
     }
 
-    /// Takes a vote, one's own as well. `true` if it is new.
+    /// Takes a vote, one's own as well, and the earlier votes that it names of those that are
+    /// offered. `true` if it is new.
     ///
     /// # Errors
     /// See [`VoteError`]. Whoever sent it need not be who made it.
-    pub fn take_vote(&mut self, phase: Phase, file: &[u8]) -> Result<bool, VoteError> {
+    pub fn take_vote(&mut self, phase: Phase, file: &[u8], offered: &Offered<'_>) -> Result<bool, VoteError> {
         let digest = Digest::of_vote(file);
         if self.votes.values().flatten().any(|held| held.digest == digest) {
             return Ok(false);
@@ -119,7 +153,7 @@ impl Ceremony {
         if signer.and_then(|id| self.votes.get(&id)).is_some_and(|held| held.len() == VOTES_EACH) {
             return Err(VoteError::TooMany);
         }
-        let (key, vote) = Vote::verify(file, &self.roster)?;
+        let (key, vote) = OpenedVote::open(file, &self.roster)?;
         self.check_round(vote.round)?;
         if vote.draft.network_name != self.network {
             return Err(VoteError::Malformed("of another network"));
@@ -128,9 +162,54 @@ impl Ceremony {
         if !in_time && !self.is_seen(key.id(), digest) {
             return Err(VoteError::Late);
         }
+        let named = vote.evidence.as_ref().map_or(&[][..], |evidence| &evidence.votes);
+        let files = self.named(named, offered)?;
+        let seen = vote.evidence.as_ref().map(|evidence| evidence.open(self.round, &self.roster));
+        let seen = seen.transpose()?;
+        let vote = vote.checked()?;
+        // From here on the vote is held: evidence that turns out unsound is looked at once.
+        let named = vote.evidence.map(|evidence| evidence.votes).unwrap_or_default();
+        let evidence = seen.map(|seen| self.hold_evidence(&seen, named, files));
         let held = self.votes.entry(key.id()).or_default();
-        held.push(HeldVote { digest, file: file.to_vec(), in_time });
+        held.push(HeldVote { digest, file: file.to_vec(), in_time, evidence });
         Ok(true)
+    }
+
+    /// The files of earlier votes that are not held, if all are there.
+    fn named<'t>(
+        &self,
+        named: &[Digest],
+        offered: &Offered<'t>,
+    ) -> Result<Vec<(Digest, &'t [u8])>, VoteError> {
+        let (mut files, mut len) = (Vec::new(), 0);
+        for digest in named {
+            if let Some(held) = self.earlier.get(digest) {
+                len += held.file.len();
+            } else {
+                let file = *offered.0.get(digest).ok_or(VoteError::Incomplete)?;
+                len += file.len();
+                files.push((*digest, file));
+            }
+        }
+        if len > MAX_EVIDENCE_LEN {
+            return Err(VoteError::Malformed("length of evidence"));
+        }
+        Ok(files)
+    }
+
+    fn hold_evidence(
+        &mut self,
+        seen: &Seen,
+        named: Vec<Digest>,
+        files: Vec<(Digest, &[u8])>,
+    ) -> HeldEvidence {
+        for (digest, file) in files {
+            let cast = Cast::of(file, &self.network, &self.roster);
+            self.earlier.insert(digest, EarlierVote { file: file.to_vec(), cast });
+        }
+        let votes = named.iter().filter_map(|digest| Some((*digest, self.earlier.get(digest)?.cast)));
+        let counted = seen.counted(&votes.collect(), &self.roster).unwrap_or_default();
+        HeldEvidence { named, counted }
     }
 
     /// Takes what an authority saw. `true` if it is new.
@@ -213,32 +292,6 @@ impl Ceremony {
         Sighting { round: self.round, votes: votes.into_iter().collect() }
     }
 
-    /// The votes that count, each read, in the order of their keys; and the authorities that voted
-    /// twice.
-    pub fn counted(&self) -> (Vec<(AuthorityKey, Vote<'_>)>, Vec<KeyId>) {
-        let (mut counted, mut liars) = (Vec::new(), Vec::new());
-        for (id, held) in &self.votes {
-            match &held[..] {
-                [one] => counted.extend(Vote::verify(&one.file, &self.roster).ok()),
-                _ => liars.push(*id),
-            }
-        }
-        (counted, liars)
-    }
-
-    /// The earlier document whose ids count.
-    pub fn base(&self) -> Option<(Epoch, Digest)> {
-        base(&self.counted().0, &self.roster)
-    }
-
-    /// The payload of the document that the votes make.
-    ///
-    /// # Errors
-    /// See [`TallyError`].
-    pub fn tally(&self, previous: &Previous) -> Result<Vec<u8>, TallyError> {
-        tally(&self.counted().0, &self.roster, previous)
-    }
-
     /// The document, once enough authorities have signed the same one, with all their signatures in
     /// the order of their ids.
     pub fn agreed(&self) -> Option<Agreed> {
@@ -252,19 +305,28 @@ impl Ceremony {
         Some(Agreed { file: builder.finish().ok()?.to_vec(), signatures: signed.signatures.len() })
     }
 
-    /// Who signed another document than this one.
-    pub fn dissenters(&self, payload: &[u8]) -> Vec<KeyId> {
-        let digest = Digest::of_document(payload);
-        let others = self.signed.iter().filter(|(other, _)| **other != digest);
-        others.flat_map(|(_, signed)| signed.signatures.keys().copied()).collect()
+    /// Who signed another document than the one that was counted. Whoever showed why is none of
+    /// them, nor is one that says again what it said in an earlier round: it cannot sign another.
+    pub fn dissenters(&self, counted: &Counted, earlier: &[Self]) -> Vec<KeyId> {
+        let own = Digest::of_document(&counted.payload);
+        let others = self.signed.iter().filter(|(other, _)| **other != own && !counted.shown.contains(other));
+        let signed = others.flat_map(|(other, signed)| signed.signatures.keys().map(move |id| (other, *id)));
+        let is_earlier =
+            |other: &&Self| other.round.epoch == self.round.epoch && other.round.attempt < self.round.attempt;
+        let repeats = |document: &Digest, id: KeyId| {
+            let mut before = earlier.iter().filter(is_earlier).filter_map(|other| other.signed.get(document));
+            before.any(|signed| signed.signatures.contains_key(&id))
+        };
+        signed.filter(|(document, id)| !repeats(document, *id)).map(|(_, id)| id).collect()
     }
 
-    /// All that was said in this round, to be given to the others: sightings before the votes that
-    /// count because of them.
+    /// All that was said in this round, to be given to the others: earlier votes before those that
+    /// name them, and sightings before the votes that count because of them.
     pub fn statements(&self) -> impl Iterator<Item = Said<'_>> {
+        let earlier = self.earlier.values().map(|vote| Said::EarlierVote(&vote.file));
         let sightings = self.sightings.values().flatten().map(|(_, file)| Said::Sighting(file));
         let votes = self.votes.values().flatten().map(|held| Said::Vote(&held.file));
-        sightings.chain(votes)
+        earlier.chain(sightings).chain(votes)
     }
 
     /// Documents with the signatures that are known of them.
@@ -287,6 +349,8 @@ pub enum Said<'c> {
     Sighting(&'c [u8]),
     /// Its vote.
     Vote(&'c [u8]),
+    /// Its vote in an earlier round, which votes of this one name.
+    EarlierVote(&'c [u8]),
 }
 
 /// Signs a document's payload. Whoever calls this has written down that it does.

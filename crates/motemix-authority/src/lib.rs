@@ -13,6 +13,7 @@
 pub mod archive;
 pub mod ceremony;
 pub mod config;
+pub mod evidence;
 pub mod roster;
 pub mod service;
 pub mod store;

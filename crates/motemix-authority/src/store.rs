@@ -1,5 +1,6 @@
 //! What an authority keeps: whom its operator admitted, what nodes said last, how it voted, and
-//! what it has promised to sign. A promise is on the disk before the signature leaves.
+//! what it has promised to sign, with what shows why. A promise is on the disk before the signature
+//! leaves.
 
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use motemix_host::store::StoreError;
 use motemix_host::store::sqlite::{Layout, failure};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::evidence::Evidence;
 use crate::vote::{Digest, Round, described};
 
 const LAYOUT: Layout = Layout {
@@ -36,6 +38,16 @@ const LAYOUT: Layout = Layout {
         ) STRICT;
     ",
 };
+
+/// Stores of earlier builds have promises without it. Programs that do not know it pass it over.
+const EVIDENCE: &str = "
+    CREATE TABLE IF NOT EXISTS evidence (
+        epoch INTEGER PRIMARY KEY REFERENCES promise,
+        transcript BLOB NOT NULL
+    ) STRICT";
+
+/// Epochs of which evidence is kept: it is of use while an epoch has no document.
+const EVIDENCE_KEPT: u64 = 4;
 
 /// Votes that are kept: an authority votes once in a round, also after a restart.
 const VOTES: u64 = 8;
@@ -83,6 +95,7 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = LAYOUT.open(path)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(|error| failure(path, error))?;
+        connection.execute_batch(EVIDENCE).map_err(|error| failure(path, error))?;
         Ok(Self { path: path.to_owned(), connection })
     }
 
@@ -224,24 +237,54 @@ impl Store {
         Ok(file)
     }
 
-    /// Promises to sign this document and no other of its epoch; on the disk when it returns.
-    /// `false` if another one was promised.
+    /// Promises to sign this document and no other of its epoch, and keeps why; both are on the disk
+    /// when it returns. `false` if another one was promised.
     ///
     /// # Errors
     /// The store refuses: then the authority must not sign.
-    pub fn promise(&self, epoch: Epoch, document: Digest) -> Result<bool, StoreError> {
+    pub fn promise(&self, epoch: Epoch, document: Digest, why: &Evidence) -> Result<bool, StoreError> {
         let failed = |error| self.failed(error);
-        self.connection
+        let transaction = self.connection.unchecked_transaction().map_err(failed)?;
+        transaction
             .execute(
                 "INSERT OR IGNORE INTO promise (epoch, digest) VALUES (?1, ?2)",
                 params![epoch.0, document.0],
             )
             .map_err(failed)?;
-        let promised: [u8; 32] = self
-            .connection
+        let promised: [u8; 32] = transaction
             .query_row("SELECT digest FROM promise WHERE epoch = ?1", [epoch.0], |row| row.get(0))
             .map_err(failed)?;
-        Ok(promised == document.0)
+        if promised != document.0 {
+            return Ok(false);
+        }
+        transaction
+            .execute(
+                "INSERT OR IGNORE INTO evidence (epoch, transcript) VALUES (?1, ?2)",
+                params![epoch.0, why.to_bytes()],
+            )
+            .map_err(failed)?;
+        transaction
+            .execute(
+                "DELETE FROM evidence WHERE epoch <> ?1
+                 AND epoch NOT IN (SELECT epoch FROM evidence ORDER BY epoch DESC LIMIT ?2)",
+                params![epoch.0, EVIDENCE_KEPT],
+            )
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(true)
+    }
+
+    /// Why a document of an epoch was promised; `None` if none was, or by an earlier build.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn evidence(&self, epoch: Epoch) -> Result<Option<Evidence>, StoreError> {
+        let kept: Option<Vec<u8>> = self
+            .connection
+            .query_row("SELECT transcript FROM evidence WHERE epoch = ?1", [epoch.0], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.failed(error))?;
+        Ok(kept.and_then(|kept| Evidence::from_bytes(&kept)))
     }
 }
 
@@ -251,17 +294,51 @@ mod tests {
 
     use super::*;
 
+    fn why(word: &[u8]) -> Evidence {
+        Evidence::new(vec![b"seen".to_vec()], [word.to_vec(), b"another".to_vec()])
+    }
+
     #[test]
-    fn of_one_epoch_one_document_is_promised_also_after_a_restart() {
+    fn one_document_of_an_epoch_is_promised_also_after_a_restart_and_why_is_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("authority.db");
         let store = Store::open(&path).unwrap();
-        assert!(store.promise(Epoch(7), Digest([1; 32])).unwrap());
-        assert!(store.promise(Epoch(8), Digest([2; 32])).unwrap());
+        assert!(store.promise(Epoch(7), Digest([1; 32]), &why(b"7")).unwrap());
+        assert!(store.promise(Epoch(8), Digest([2; 32]), &why(b"8")).unwrap());
         drop(store);
         let store = Store::open(&path).unwrap();
-        assert!(!store.promise(Epoch(7), Digest([2; 32])).unwrap());
-        assert!(store.promise(Epoch(7), Digest([1; 32])).unwrap());
+        assert!(!store.promise(Epoch(7), Digest([2; 32]), &why(b"other")).unwrap());
+        assert!(store.promise(Epoch(7), Digest([1; 32]), &why(b"later")).unwrap());
+        assert_eq!(store.evidence(Epoch(7)).unwrap(), Some(why(b"7")), "the first is passed on");
+        assert_eq!(store.evidence(Epoch(8)).unwrap(), Some(why(b"8")));
+        assert_eq!(store.evidence(Epoch(9)).unwrap(), None);
+        for epoch in 9..40 {
+            assert!(store.promise(Epoch(epoch), Digest([3; 32]), &why(b"more")).unwrap());
+        }
+        let kept: u64 =
+            store.connection.query_row("SELECT count(*) FROM evidence", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, EVIDENCE_KEPT);
+        assert!(!store.promise(Epoch(7), Digest([2; 32]), &why(b"7")).unwrap(), "promises are for good");
+    }
+
+    #[test]
+    fn a_store_from_before_evidence_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("authority.db");
+        let earlier = LAYOUT.open(&path).unwrap();
+        earlier.execute("INSERT INTO promise (epoch, digest) VALUES (7, ?1)", [Digest([1; 32]).0]).unwrap();
+        drop(earlier);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.evidence(Epoch(7)).unwrap(), None);
+        assert!(!store.promise(Epoch(7), Digest([2; 32]), &why(b"other")).unwrap());
+        assert_eq!(store.evidence(Epoch(7)).unwrap(), None, "that of another document is no use");
+        assert!(store.promise(Epoch(7), Digest([1; 32]), &why(b"same")).unwrap());
+        assert_eq!(store.evidence(Epoch(7)).unwrap(), Some(why(b"same")));
+        drop(store);
+        // Earlier builds find what they know.
+        let earlier = LAYOUT.open(&path).unwrap();
+        let promised: u64 = earlier.query_row("SELECT count(*) FROM promise", [], |row| row.get(0)).unwrap();
+        assert_eq!(promised, 1);
     }
 
     #[test]

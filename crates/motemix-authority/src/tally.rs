@@ -51,6 +51,12 @@ pub enum TallyError {
         /// Who wants what.
         differ: String,
     },
+    /// The document that ids come from is not here.
+    #[error("the document of epoch {epoch}, from which ids are taken, cannot be had")]
+    NoBase {
+        /// Its epoch.
+        epoch: Epoch,
+    },
     /// No node has enough votes.
     #[error(
         "no node is admitted by {needed} authorities and has a key for epoch {epoch}; admit nodes with `motemix \

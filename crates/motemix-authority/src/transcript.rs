@@ -2,8 +2,9 @@
 
 use minicbor::{Decoder, Encoder};
 
-/// Most words of a transcript: of each authority two votes, two sightings and a document.
-const MOST: u64 = 16 * 5;
+/// Most words of a transcript: of each authority two votes, two sightings and a document, and of
+/// each vote the earlier ones that it names, two of each authority.
+const MOST: u64 = 16 * (5 + 2 * 2 * 16);
 
 /// Something that an authority said, as it was signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub enum Word<'t> {
     Vote(&'t [u8]),
     /// A document with signatures.
     Document(&'t [u8]),
+    /// A vote of an earlier round, which votes of this one name.
+    EarlierVote(&'t [u8]),
 }
 
 /// A transcript that is written.
@@ -30,6 +33,7 @@ impl Transcript {
             Word::Sighting(file) => (0, file),
             Word::Vote(file) => (1, file),
             Word::Document(file) => (2, file),
+            Word::EarlierVote(file) => (3, file),
         };
         let mut out = Encoder::new(&mut self.bytes);
         // Writing to a vector cannot fail.
@@ -59,6 +63,7 @@ impl Transcript {
                 (0, file) => words.push(Word::Sighting(file)),
                 (1, file) => words.push(Word::Vote(file)),
                 (2, file) => words.push(Word::Document(file)),
+                (3, file) => words.push(Word::EarlierVote(file)),
                 _ => {}
             }
         }
@@ -72,8 +77,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_nothing_else() {
-        let words =
-            [Word::Sighting(b"seen"), Word::Vote(b"vote"), Word::Document(b""), Word::Vote(&[7; 300])];
+        let words = [
+            Word::EarlierVote(b"earlier"),
+            Word::Sighting(b"seen"),
+            Word::Vote(b"vote"),
+            Word::Document(b""),
+            Word::Vote(&[7; 300]),
+        ];
         let mut transcript = Transcript::default();
         for word in words {
             transcript.push(word);

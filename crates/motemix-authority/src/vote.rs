@@ -10,6 +10,7 @@ use motemix_directory::{
     sign_statement,
 };
 
+use crate::evidence::{Evidence, Reference};
 use crate::roster::Roster;
 
 /// The format's version.
@@ -68,6 +69,20 @@ pub struct Vote<'v> {
     pub encoded_draft: &'v [u8],
     /// The nodes, in the order of their identities.
     pub candidates: Vec<Candidate<'v>>,
+    /// Why its authority promised a document of the epoch in an earlier round, if it did.
+    pub evidence: Option<Reference<'v>>,
+}
+
+/// A vote that one of the authorities signed, before what it says of nodes is checked: that takes a
+/// signature for each of them.
+#[derive(Debug)]
+pub(crate) struct OpenedVote<'v> {
+    pub(crate) round: Round,
+    previous: Option<(Epoch, Digest)>,
+    pub(crate) draft: Draft<'v>,
+    encoded_draft: &'v [u8],
+    nodes: Vec<(Role, &'v [u8])>,
+    pub(crate) evidence: Option<Reference<'v>>,
 }
 
 /// A vote that is to be written.
@@ -81,6 +96,8 @@ pub struct NewVote<'v> {
     pub draft: Draft<'v>,
     /// Roles and signed descriptors, in any order; each identity once.
     pub candidates: Vec<(Role, &'v [u8])>,
+    /// Why its authority promised a document of the epoch in an earlier round, if it did.
+    pub evidence: Option<&'v Evidence>,
 }
 
 /// Why a vote cannot be used.
@@ -107,6 +124,9 @@ pub enum VoteError {
     /// Its authority has said enough in this round.
     #[error("one of too many of its authority")]
     TooMany,
+    /// It names votes of an earlier round that did not come with it.
+    #[error("without the earlier votes that it names")]
+    Incomplete,
 }
 
 impl NewVote<'_> {
@@ -126,35 +146,34 @@ impl NewVote<'_> {
         candidates.dedup_by_key(|(identity, ..)| *identity);
         let mut payload = Vec::new();
         // Writing to a vector cannot fail.
-        let _ = write(&mut payload, self.attempt, self.previous, draft, &candidates);
+        let _ = self.write(&mut payload, draft, &candidates);
         let mut out = vec![0; payload.len() + STATEMENT_OVERHEAD];
         sign_statement(&mut out, Label::Vote, &payload, secret).map(<[u8]>::to_vec)
     }
-}
 
-fn write<I>(
-    out: &mut Vec<u8>,
-    attempt: u64,
-    previous: Option<(Epoch, Digest)>,
-    draft: &[u8],
-    candidates: &[(I, Role, &[u8])],
-) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
-    let mut out = Encoder::new(out);
-    out.array(5)?.u64(VERSION)?.u64(attempt)?;
-    match previous {
-        Some((epoch, digest)) => out.array(2)?.u32(epoch.0)?.bytes(&digest.0)?,
-        None => out.null()?,
-    };
-    out.bytes(draft)?.array(candidates.len() as u64)?;
-    for (_, role, file) in candidates {
-        out.array(2)?;
-        match role {
-            Role::Mix { layer } => out.u8(*layer)?,
-            Role::Endpoint => out.null()?,
+    fn write<I>(
+        &self,
+        out: &mut Vec<u8>,
+        draft: &[u8],
+        candidates: &[(I, Role, &[u8])],
+    ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
+        let mut out = Encoder::new(out);
+        out.array(5 + u64::from(self.evidence.is_some()))?.u64(VERSION)?.u64(self.attempt)?;
+        match self.previous {
+            Some((epoch, digest)) => out.array(2)?.u32(epoch.0)?.bytes(&digest.0)?,
+            None => out.null()?,
         };
-        out.bytes(file)?;
+        out.bytes(draft)?.array(candidates.len() as u64)?;
+        for (_, role, file) in candidates {
+            out.array(2)?;
+            match role {
+                Role::Mix { layer } => out.u8(*layer)?,
+                Role::Endpoint => out.null()?,
+            };
+            out.bytes(file)?;
+        }
+        self.evidence.map_or(Ok(()), |evidence| evidence.reference().write(&mut out))
     }
-    Ok(())
 }
 
 /// What a node says of itself, if it signed it.
@@ -169,16 +188,24 @@ impl<'v> Vote<'v> {
     /// # Errors
     /// [`VoteError::Malformed`] or [`VoteError::Stranger`].
     pub fn verify(file: &'v [u8], roster: &Roster) -> Result<(AuthorityKey, Self), VoteError> {
+        let (key, vote) = OpenedVote::open(file, roster)?;
+        Ok((key, vote.checked()?))
+    }
+}
+
+impl<'v> OpenedVote<'v> {
+    /// Reads a vote and checks who signed it, and no other signature.
+    pub(crate) fn open(file: &'v [u8], roster: &Roster) -> Result<(AuthorityKey, Self), VoteError> {
         let (key, payload) = opened(file, roster, Label::Vote)?;
-        let vote = Self::read(payload)?;
-        Ok((key, vote))
+        Ok((key, Self::read(payload)?))
     }
 
     fn read(payload: &'v [u8]) -> Result<Self, VoteError> {
         let malformed = VoteError::Malformed;
         let mut reader = Decoder::new(payload);
         let wrong = |_| malformed("CBOR");
-        if reader.array().map_err(wrong)? != Some(5) || reader.u64().map_err(wrong)? != VERSION {
+        let fields = reader.array().map_err(wrong)?;
+        if !matches!(fields, Some(5 | 6)) || reader.u64().map_err(wrong)? != VERSION {
             return Err(malformed("version"));
         }
         let attempt = reader.u64().map_err(wrong)?;
@@ -197,29 +224,25 @@ impl<'v> Vote<'v> {
         let draft = Draft::parse(encoded_draft).map_err(|_| malformed("draft"))?;
         let count = reader.array().map_err(wrong)?.filter(|count| *count <= MAX_NODES as u64);
         let count = count.ok_or(malformed("number of nodes"))?;
-        let mut candidates: Vec<Candidate<'v>> = Vec::new();
+        let mut nodes = Vec::new();
         for _ in 0..count {
-            let candidate = Self::candidate(&mut reader, wrong)?;
-            let identity = candidate.descriptor.identity;
-            if candidates.last().is_some_and(|last| last.descriptor.identity >= identity) {
-                return Err(malformed("order of nodes"));
-            }
-            if candidate.descriptor.network_name != draft.network_name {
-                return Err(malformed("node of another network"));
-            }
-            candidates.push(candidate);
+            nodes.push(Self::node(&mut reader, wrong)?);
         }
+        let evidence = match fields {
+            Some(6) => Some(Reference::read(&mut reader).ok_or(malformed("evidence"))?),
+            _ => None,
+        };
         if reader.position() != payload.len() {
             return Err(malformed("end"));
         }
         let round = Round { epoch: draft.epoch, attempt };
-        Ok(Self { round, previous, draft, encoded_draft, candidates })
+        Ok(Self { round, previous, draft, encoded_draft, nodes, evidence })
     }
 
-    fn candidate(
+    fn node(
         reader: &mut Decoder<'v>,
         wrong: impl Fn(minicbor::decode::Error) -> VoteError + Copy,
-    ) -> Result<Candidate<'v>, VoteError> {
+    ) -> Result<(Role, &'v [u8]), VoteError> {
         let malformed = VoteError::Malformed;
         if reader.array().map_err(wrong)? != Some(2) {
             return Err(malformed("node"));
@@ -238,8 +261,25 @@ impl<'v> Vote<'v> {
         if file.len() > MAX_DESCRIPTOR_LEN {
             return Err(malformed("length of a descriptor"));
         }
-        let descriptor = described(file).ok_or(malformed("descriptor"))?;
-        Ok(Candidate { role, descriptor, file })
+        Ok((role, file))
+    }
+
+    /// The vote, if each of its nodes said of itself what the vote has.
+    pub(crate) fn checked(self) -> Result<Vote<'v>, VoteError> {
+        let malformed = VoteError::Malformed;
+        let Self { round, previous, draft, encoded_draft, nodes, evidence } = self;
+        let mut candidates: Vec<Candidate<'v>> = Vec::with_capacity(nodes.len());
+        for (role, file) in nodes {
+            let descriptor = described(file).ok_or(malformed("descriptor"))?;
+            if candidates.last().is_some_and(|last| last.descriptor.identity >= descriptor.identity) {
+                return Err(malformed("order of nodes"));
+            }
+            if descriptor.network_name != draft.network_name {
+                return Err(malformed("node of another network"));
+            }
+            candidates.push(Candidate { role, descriptor, file });
+        }
+        Ok(Vote { round, previous, draft, encoded_draft, candidates, evidence })
     }
 }
 

@@ -7,8 +7,8 @@ use motemix_host::clock::unix_time;
 use tokio::time::{Instant, sleep};
 
 use super::Authority;
-use crate::ceremony::{Ceremony, Phase, sign_document};
-use crate::tally::Previous;
+use crate::ceremony::{Ceremony, Counted, Offered, Phase, sign_document};
+use crate::evidence::Evidence;
 use crate::transcript::{Transcript, Word};
 use crate::vote::{Digest, NewVote, Round, described};
 
@@ -22,8 +22,9 @@ const ROUNDS: usize = 2;
 impl Authority {
     /// One round, from the votes to the document.
     pub(super) async fn take_part(&self, round: Round) -> Result<(), String> {
-        let vote = self.vote(round)?;
-        self.enter(round, &vote);
+        let evidence = self.evidence(round)?;
+        let vote = self.vote(round, evidence.as_ref())?;
+        self.enter(round, &vote, evidence.as_ref());
         self.exchange(round, Phase::Voting).await;
 
         let sighting = self.with(round, |ceremony| ceremony.sighting())?;
@@ -32,30 +33,15 @@ impl Authority {
             .map_err(|error| error.to_string())?;
         self.exchange(round, Phase::Sighting).await;
 
-        let payload = self.count(round).await?;
-        let promised = self.store.promise(round.epoch, Digest::of_document(&payload));
-        let signing = match promised {
-            Ok(true) => {
-                let signed = sign_document(&payload, self.key.secret()).map_err(|error| error.to_string())?;
-                self.with(round, |ceremony| ceremony.take_signed(&signed).map(drop))?
-                    .map_err(|error| error.to_string())
-            }
-            Ok(false) => Err(format!(
-                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \
-                 agree without it, and later epochs are not touched",
-                round.epoch
-            )),
-            Err(error) => Err(error.to_string()),
-        };
+        let counted = self.count(round).await?;
+        let signing = self.sign(round, &counted);
         // Others may agree without this one, and it can have what they agree on.
         self.exchange(round, Phase::Signing).await;
-        let agreed = self.with(round, |ceremony| (ceremony.agreed(), ceremony.dissenters(&payload)))?;
-        let (agreed, dissenters) = agreed;
-        for liar in dissenters {
+        for liar in self.dissenters(round, &counted) {
             tracing::warn!("authority {liar} signed another document of epoch {}", round.epoch);
             self.suspect(liar);
         }
-        let Some(agreed) = agreed else {
+        let Some(agreed) = self.with(round, |ceremony| ceremony.agreed())? else {
             // It may have come from the others meanwhile.
             if self.archive.read(round.epoch).is_some() {
                 return Ok(());
@@ -76,25 +62,47 @@ impl Authority {
         Ok(())
     }
 
-    /// Counts the votes; the document that ids come from is fetched if it is not here.
-    async fn count(&self, round: Round) -> Result<Vec<u8>, String> {
-        let (base, liars) = self.with(round, |ceremony| (ceremony.base(), ceremony.counted().1))?;
+    /// Counts the votes; the documents that ids come from are fetched if they are not here.
+    async fn count(&self, round: Round) -> Result<Counted, String> {
+        let (bases, liars) = self.with(round, |ceremony| (ceremony.bases(), ceremony.counted().1))?;
         for liar in liars {
             tracing::warn!("authority {liar} voted twice for epoch {}", round.epoch);
             self.suspect(liar);
         }
-        let previous = match base {
-            None => Previous::default(),
-            Some(base) => {
-                if self.archive.ids(base, &self.roster).is_none() {
-                    self.fetch(base.0).await;
-                }
-                self.archive.ids(base, &self.roster).ok_or_else(|| {
-                    format!("the document of epoch {}, from which ids are taken, cannot be had", base.0)
-                })?
+        for base in bases {
+            if self.archive.ids(base, &self.roster).is_none() {
+                self.fetch(base.0).await;
             }
-        };
-        self.with(round, |ceremony| ceremony.tally(&previous))?.map_err(|error| error.to_string())
+        }
+        let ids = |base| self.archive.ids(base, &self.roster);
+        self.with(round, |ceremony| ceremony.count(ids))?.map_err(|error| error.to_string())
+    }
+
+    /// Signs what was counted, once the promise is on the disk.
+    fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
+        let evidence = counted.evidence.as_ref().ok_or_else(|| {
+            format!(
+                "fewer than {} authorities said in time which votes they had; see whether the others run, and whether                  their clocks are right",
+                self.roster.threshold()
+            )
+        })?;
+        let document = Digest::of_document(&counted.payload);
+        let promised = self.store.promise(round.epoch, document, evidence);
+        if !promised.map_err(|error| error.to_string())? {
+            return Err(format!(
+                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can                  agree without it, and later epochs are not touched",
+                round.epoch
+            ));
+        }
+        let signed = sign_document(&counted.payload, self.key.secret()).map_err(|error| error.to_string())?;
+        self.with(round, |ceremony| ceremony.take_signed(&signed).map(drop))?
+            .map_err(|error| error.to_string())
+    }
+
+    fn dissenters(&self, round: Round, counted: &Counted) -> Vec<KeyId> {
+        let rounds = &self.state.borrow().rounds;
+        let ceremony = rounds.iter().find(|ceremony| ceremony.round() == round);
+        ceremony.map(|ceremony| ceremony.dissenters(counted, rounds)).unwrap_or_default()
     }
 
     fn suspect(&self, liar: KeyId) {
@@ -104,8 +112,19 @@ impl Authority {
         }
     }
 
+    /// Why this authority promised a document of the epoch, if it did in an earlier round.
+    fn evidence(&self, round: Round) -> Result<Option<Evidence>, String> {
+        let kept = self.store.evidence(round.epoch).map_err(|error| error.to_string())?;
+        // The others would refuse the vote if there are other authorities now.
+        let sound = kept.filter(|evidence| evidence.is_sound(round, &self.config.network, &self.roster));
+        if sound.is_some() {
+            tracing::info!(epoch = %round.epoch, "a document was promised in an earlier round, and is shown to the others");
+        }
+        Ok(sound)
+    }
+
     /// This authority's vote, which is on the disk.
-    fn vote(&self, round: Round) -> Result<Vec<u8>, String> {
+    fn vote(&self, round: Round, evidence: Option<&Evidence>) -> Result<Vec<u8>, String> {
         let members = self.store.members().map_err(|error| error.to_string())?;
         let candidates = members
             .iter()
@@ -119,14 +138,16 @@ impl Authority {
             previous: self.archive.before(round.epoch),
             draft: self.config.draft(round.epoch).map_err(|fault| fault.problem)?,
             candidates,
+            evidence,
         };
         let vote = vote.sign(self.key.secret()).map_err(|error: BuildError| error.to_string())?;
         self.store.vote_once(round, &vote).map_err(|error| error.to_string())
     }
 
-    fn enter(&self, round: Round, vote: &[u8]) {
+    fn enter(&self, round: Round, vote: &[u8], evidence: Option<&Evidence>) {
         let mut ceremony = Ceremony::new(self.roster.clone(), &self.config.network, round);
-        if let Err(error) = ceremony.take_vote(Phase::Voting, vote) {
+        let offered = evidence.into_iter().flat_map(Evidence::votes).collect();
+        if let Err(error) = ceremony.take_vote(Phase::Voting, vote, &offered) {
             tracing::warn!("this authority's own vote: {error}");
         }
         let rounds = &mut self.state.borrow_mut().rounds;
@@ -180,11 +201,17 @@ impl Authority {
             tracing::debug!("a transcript cannot be read");
             return;
         };
+        let earlier = words.iter().filter_map(|word| match word {
+            Word::EarlierVote(file) => Some(*file),
+            _ => None,
+        });
+        let offered: Offered<'_> = earlier.collect();
         for word in words {
             let heard = self.with(round, |ceremony| match word {
                 Word::Sighting(file) => ceremony.take_sighting(phase, file),
-                Word::Vote(file) => ceremony.take_vote(phase, file),
+                Word::Vote(file) => ceremony.take_vote(phase, file, &offered),
                 Word::Document(file) => ceremony.take_signed(file),
+                Word::EarlierVote(_) => Ok(false),
             });
             match heard {
                 Ok(Ok(_)) => {}

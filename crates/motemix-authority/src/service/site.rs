@@ -84,6 +84,7 @@ impl Authority {
             match said {
                 Said::Sighting(file) => transcript.push(Word::Sighting(file)),
                 Said::Vote(file) => transcript.push(Word::Vote(file)),
+                Said::EarlierVote(file) => transcript.push(Word::EarlierVote(file)),
             }
         }
         for document in ceremony.signed_documents() {

@@ -1,114 +1,26 @@
 //! Rounds in memory: honest authorities agree byte for byte, whatever one of them does, and
 //! whatever a partition does nobody has two documents.
 
+mod authorities;
+mod evidence;
+mod many_attempts;
+
 use std::collections::BTreeSet;
 
-use motemix_authority::ceremony::{Ceremony, Phase, Said, sign_document};
+use motemix_authority::ceremony::{Ceremony, Offered, Phase, sign_document};
 use motemix_authority::roster::{Roster, RosterError};
-use motemix_authority::tally::{Previous, TallyError};
+use motemix_authority::tally::{Previous, TallyError, tally};
 use motemix_authority::vote::{Digest, NewVote, Round, Vote, VoteError};
 use motemix_crypto::PublicKey;
 use motemix_directory::{
-    AuthoritySecret, Capabilities, Draft, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor,
-    Parameters, ProfileName, Role, SignedDocument, UnixTime,
+    Capabilities, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor, Role, SignedDocument, UnixTime,
 };
 use proptest::prelude::*;
 
-const ROUND: Round = Round { epoch: Epoch(41), attempt: 7 };
-
-fn secret(number: u8) -> AuthoritySecret {
-    AuthoritySecret::from_bytes(&[number + 1; 32])
-}
-
-fn roster(count: u8, threshold: u8) -> Roster {
-    Roster::new((0..count).map(|number| secret(number).public_key()).collect(), threshold).unwrap()
-}
-
-/// What node `number` says of itself; `words` tells descriptors of one node apart.
-fn descriptor(number: u8, issued: u64, port: u16) -> Vec<u8> {
-    let name = format!("node-{number}");
-    let described = NewDescriptor {
-        network_name: "orchard",
-        issued: UnixTime(issued),
-        name: &name,
-        capabilities: Capabilities::of_mix(),
-        addresses: &[([192, 0, 2, number], port).into()],
-        first_epoch: Epoch(40),
-        mix_keys: &[0, 1, 2].map(|later| PublicKey([number + 1 + 32 * later; 32])),
-    };
-    let identity = IdentitySecret::from_bytes(&[number + 100; 32]);
-    described.sign(&mut [0; MAX_DESCRIPTOR_LEN], &identity).unwrap().to_vec()
-}
-
-fn draft() -> Draft<'static> {
-    let mut parameters = Parameters::new(2, 3);
-    parameters.transmissions = 4;
-    Draft {
-        network_name: "orchard",
-        epoch: ROUND.epoch,
-        valid_after: UnixTime(41 * 3600),
-        valid_until: UnixTime(42 * 3600),
-        profile: ProfileName::Mote,
-        parameters,
-    }
-}
-
-/// A vote for these nodes, the first three as mixes of one layer.
-fn vote(nodes: &[Vec<u8>], by: u8) -> Vec<u8> {
-    let candidates = nodes.iter().enumerate().map(|(place, file)| {
-        let role = if place < 3 { Role::Mix { layer: 0 } } else { Role::Endpoint };
-        (role, &file[..])
-    });
-    let vote =
-        NewVote { attempt: ROUND.attempt, previous: None, draft: draft(), candidates: candidates.collect() };
-    vote.sign(&secret(by)).unwrap()
-}
-
-fn nodes(count: u8) -> Vec<Vec<u8>> {
-    (0..count).map(|number| descriptor(number, 1000, 4000)).collect()
-}
-
-fn ceremony(roster: &Roster) -> Ceremony {
-    Ceremony::new(roster.clone(), "orchard", ROUND)
-}
-
-/// All that one has heard, to another.
-fn tell(from: &Ceremony, to: &mut Ceremony, phase: Phase) {
-    let said: Vec<(bool, Vec<u8>)> = from
-        .statements()
-        .map(|said| match said {
-            Said::Sighting(file) => (true, file.to_vec()),
-            Said::Vote(file) => (false, file.to_vec()),
-        })
-        .collect();
-    for (is_sighting, file) in said {
-        let _ = if is_sighting { to.take_sighting(phase, &file) } else { to.take_vote(phase, &file) };
-    }
-    for document in from.signed_documents().collect::<Vec<_>>() {
-        let _ = to.take_signed(&document);
-    }
-}
-
-/// Everybody honest hears everybody else, as often as it takes.
-fn all_tell(all: &mut [Ceremony], phase: Phase) {
-    for _ in 0..2 {
-        for from in 0..all.len() {
-            for to in 0..all.len() {
-                if let Ok([from, to]) = all.get_disjoint_mut([from, to]) {
-                    tell(from, to, phase);
-                }
-            }
-        }
-    }
-}
-
-fn sight(ceremony: &mut Ceremony, by: u8) {
-    let sighting = ceremony.sighting().sign(&secret(by)).unwrap();
-    ceremony.take_sighting(Phase::Sighting, &sighting).unwrap();
-}
+use authorities::*;
 
 fn payloads(all: &[Ceremony]) -> Vec<Result<Vec<u8>, TallyError>> {
-    all.iter().map(|ceremony| ceremony.tally(&Previous::default())).collect()
+    all.iter().map(payload).collect()
 }
 
 #[test]
@@ -116,7 +28,7 @@ fn three_authorities_sign_the_same_bytes() {
     let roster = roster(3, 2);
     let mut all = [(); 3].map(|()| ceremony(&roster));
     for (number, ceremony) in (0..).zip(&mut all) {
-        ceremony.take_vote(Phase::Voting, &vote(&nodes(5), number)).unwrap();
+        ceremony.take_vote(Phase::Voting, &vote(&nodes(5), number), &Offered::default()).unwrap();
     }
     all_tell(&mut all, Phase::Voting);
     for (number, ceremony) in (0..).zip(&mut all) {
@@ -144,25 +56,16 @@ fn three_authorities_sign_the_same_bytes() {
 fn a_node_needs_as_many_authorities_as_a_document() {
     let roster = roster(3, 2);
     let mut one = ceremony(&roster);
-    one.take_vote(Phase::Voting, &vote(&nodes(4), 0)).unwrap();
-    assert_eq!(one.tally(&Previous::default()), Err(TallyError::TooFew { votes: 1, needed: 2 }));
+    one.take_vote(Phase::Voting, &vote(&nodes(4), 0), &Offered::default()).unwrap();
+    assert_eq!(payload(&one), Err(TallyError::TooFew { votes: 1, needed: 2 }));
     // The second one has not admitted node 3, and has admitted node 4 alone.
     let mut theirs = nodes(5);
     theirs.remove(3);
-    one.take_vote(Phase::Voting, &vote(&theirs, 1)).unwrap();
-    let payload = one.tally(&Previous::default()).unwrap();
+    one.take_vote(Phase::Voting, &vote(&theirs, 1), &Offered::default()).unwrap();
+    let payload = payload(&one).unwrap();
     let names = names_of(&payload);
     assert_eq!(names.iter().flatten().collect::<BTreeSet<_>>().len(), 3);
     assert!(!names.contains(&Some("node-3".into())) && !names.contains(&Some("node-4".into())));
-}
-
-fn names_of(payload: &[u8]) -> Vec<Option<String>> {
-    let file = sign_document(payload, &secret(0)).unwrap();
-    let keys = [secret(0).public_key()];
-    let authorities = motemix_directory::Authorities::new(&keys, 1).unwrap();
-    let document = SignedDocument::parse(&file).unwrap().verify(&authorities).unwrap();
-    let then = document.valid_after();
-    Previous::of(&document.admit(then, None).unwrap()).names
 }
 
 #[test]
@@ -172,9 +75,9 @@ fn what_a_node_said_last_counts() {
     let (mut old, mut new) = (nodes(3), nodes(3));
     old[1] = descriptor(1, 900, 4001);
     new[1] = descriptor(1, 1100, 4002);
-    one.take_vote(Phase::Voting, &vote(&old, 0)).unwrap();
-    one.take_vote(Phase::Voting, &vote(&new, 1)).unwrap();
-    let payload = one.tally(&Previous::default()).unwrap();
+    one.take_vote(Phase::Voting, &vote(&old, 0), &Offered::default()).unwrap();
+    one.take_vote(Phase::Voting, &vote(&new, 1), &Offered::default()).unwrap();
+    let payload = payload(&one).unwrap();
     let file = sign_document(&payload, &secret(0)).unwrap();
     let keys = [secret(0).public_key()];
     let authorities = motemix_directory::Authorities::new(&keys, 1).unwrap();
@@ -193,8 +96,8 @@ fn nodes_keep_their_ids_and_nobody_inherits_one_at_once() {
     };
     let placed = |previous: &[&str], nodes: &[Vec<u8>]| {
         let mut one = ceremony(&roster);
-        one.take_vote(Phase::Voting, &vote(nodes, 0)).unwrap();
-        names_of(&one.tally(&Previous { names: some(previous) }).unwrap())
+        one.take_vote(Phase::Voting, &vote(nodes, 0), &Offered::default()).unwrap();
+        names_of(&tally(&one.counted().0, &roster, &Previous { names: some(previous) }).unwrap())
     };
     let all = nodes(5);
     // Node 1 is gone, node 4 is new: it does not get the id of node 1.
@@ -228,10 +131,11 @@ fn one_node_cannot_keep_all_others_from_a_document() {
     let identity = IdentitySecret::from_bytes(&[200; 32]);
     described.push(twin.sign(&mut [0; MAX_DESCRIPTOR_LEN], &identity).unwrap().to_vec());
     let candidates = described.iter().map(|file| (Role::Mix { layer: 0 }, &file[..])).collect();
-    let vote = NewVote { attempt: ROUND.attempt, previous: None, draft: protected, candidates };
+    let vote =
+        NewVote { attempt: ROUND.attempt, previous: None, draft: protected, candidates, evidence: None };
     let mut one = ceremony(&roster);
-    one.take_vote(Phase::Voting, &vote.sign(&secret(0)).unwrap()).unwrap();
-    let names = names_of(&one.tally(&Previous::default()).unwrap());
+    one.take_vote(Phase::Voting, &vote.sign(&secret(0)).unwrap(), &Offered::default()).unwrap();
+    let names = names_of(&payload(&one).unwrap());
     assert_eq!(names.iter().flatten().count(), 4, "one of the two is left out");
 }
 
@@ -256,9 +160,12 @@ fn a_vote_for_what_a_node_did_not_say_is_none() {
     let forged =
         motemix_directory::sign_statement(&mut out, motemix_directory::Label::Vote, &payload, &secret(1))
             .unwrap();
-    assert_eq!(one.take_vote(Phase::Voting, forged), Err(VoteError::Malformed("descriptor")));
+    assert_eq!(
+        one.take_vote(Phase::Voting, forged, &Offered::default()),
+        Err(VoteError::Malformed("descriptor"))
+    );
     let stranger = vote(&sound, 9);
-    assert_eq!(one.take_vote(Phase::Voting, &stranger), Err(VoteError::Stranger));
+    assert_eq!(one.take_vote(Phase::Voting, &stranger, &Offered::default()), Err(VoteError::Stranger));
 }
 
 #[test]
@@ -266,13 +173,20 @@ fn votes_have_their_round_and_their_time() {
     let roster = roster(3, 2);
     let other = Round { attempt: 8, ..ROUND };
     let mut one = Ceremony::new(roster.clone(), "orchard", other);
-    let refused = one.take_vote(Phase::Voting, &vote(&nodes(2), 1));
+    let refused = one.take_vote(Phase::Voting, &vote(&nodes(2), 1), &Offered::default());
     assert_eq!(refused, Err(VoteError::OtherRound { epoch: ROUND.epoch, attempt: ROUND.attempt }));
     let mut one = ceremony(&roster);
-    assert_eq!(one.take_vote(Phase::Sighting, &vote(&nodes(2), 1)), Err(VoteError::Late));
-    assert_eq!(one.take_vote(Phase::Signing, &vote(&nodes(2), 1)), Err(VoteError::Late));
-    assert_eq!(one.take_vote(Phase::Voting, &vote(&nodes(2), 1)), Ok(true));
-    assert_eq!(one.take_vote(Phase::Signing, &vote(&nodes(2), 1)), Ok(false), "it is known");
+    assert_eq!(
+        one.take_vote(Phase::Sighting, &vote(&nodes(2), 1), &Offered::default()),
+        Err(VoteError::Late)
+    );
+    assert_eq!(one.take_vote(Phase::Signing, &vote(&nodes(2), 1), &Offered::default()), Err(VoteError::Late));
+    assert_eq!(one.take_vote(Phase::Voting, &vote(&nodes(2), 1), &Offered::default()), Ok(true));
+    assert_eq!(
+        one.take_vote(Phase::Signing, &vote(&nodes(2), 1), &Offered::default()),
+        Ok(false),
+        "it is known"
+    );
 }
 
 #[test]
@@ -309,13 +223,13 @@ proptest! {
         let roster = roster(3, 2);
         let mut all = [(); 2].map(|()| ceremony(&roster));
         for (number, ceremony) in (0..).zip(&mut all) {
-            ceremony.take_vote(Phase::Voting, &vote(&nodes(4), number)).unwrap();
+            ceremony.take_vote(Phase::Voting, &vote(&nodes(4), number), &Offered::default()).unwrap();
         }
         let votes: Vec<_> = (1..=4).map(|count| vote(&nodes(count), 2)).collect();
         all_tell(&mut all, Phase::Voting);
         // At the last moment of voting: nobody honest tells it on before the next phase.
         for lie in lies.iter().filter(|lie| !lie.late) {
-            let _ = all[lie.to].take_vote(Phase::Voting, &votes[usize::from(lie.which)]);
+            let _ = all[lie.to].take_vote(Phase::Voting, &votes[usize::from(lie.which)], &Offered::default());
         }
         for (number, ceremony) in (0..).zip(&mut all) {
             sight(ceremony, number);
@@ -330,7 +244,7 @@ proptest! {
         all_tell(&mut all, Phase::Sighting);
         // At the last moment of sighting.
         for lie in lies.iter().filter(|lie| lie.late) {
-            let _ = all[lie.to].take_vote(Phase::Sighting, &votes[usize::from(lie.which)]);
+            let _ = all[lie.to].take_vote(Phase::Sighting, &votes[usize::from(lie.which)], &Offered::default());
         }
         let payloads = payloads(&all);
         prop_assert!(payloads[0].is_ok());
@@ -346,7 +260,7 @@ proptest! {
         for (number, ceremony) in (0..).zip(&mut all) {
             // They have not admitted the same nodes, so what they count depends on what they heard.
             let count = 3 + number;
-            ceremony.take_vote(Phase::Voting, &vote(&nodes(count), number)).unwrap();
+            ceremony.take_vote(Phase::Voting, &vote(&nodes(count), number), &Offered::default()).unwrap();
         }
         let mut heard = heard.into_iter();
         for phase in [Phase::Voting, Phase::Sighting] {
@@ -364,7 +278,7 @@ proptest! {
             }
         }
         for (number, ceremony) in (0..).zip(&mut all) {
-            if let Ok(payload) = ceremony.tally(&Previous::default()) {
+            if let Ok(payload) = payload(ceremony) {
                 ceremony.take_signed(&sign_document(&payload, &secret(number)).unwrap()).unwrap();
             }
         }
@@ -382,13 +296,13 @@ proptest! {
     fn nonsense_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0..4000_usize, flip in 1..=255_u8) {
         let roster = roster(3, 2);
         let mut one = ceremony(&roster);
-        prop_assert!(one.take_vote(Phase::Voting, &bytes).is_err());
+        prop_assert!(one.take_vote(Phase::Voting, &bytes, &Offered::default()).is_err());
         prop_assert!(one.take_sighting(Phase::Voting, &bytes).is_err());
         prop_assert!(one.take_signed(&bytes).is_err());
         let mut changed = vote(&nodes(2), 1);
         let at = at % changed.len();
         changed[at] ^= flip;
-        prop_assert!(one.take_vote(Phase::Voting, &changed).is_err());
+        prop_assert!(one.take_vote(Phase::Voting, &changed, &Offered::default()).is_err());
         prop_assert!(Vote::verify(&changed, &roster).is_err());
         prop_assert_eq!(one.statements().count(), 0);
     }

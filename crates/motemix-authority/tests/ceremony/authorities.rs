@@ -1,0 +1,216 @@
+//! Authorities, nodes and what they say.
+
+use motemix_authority::ceremony::{Ceremony, Phase, Said, sign_document};
+use motemix_authority::evidence::Evidence;
+use motemix_authority::roster::Roster;
+use motemix_authority::tally::{Previous, TallyError};
+use motemix_authority::vote::{NewVote, Round};
+use motemix_crypto::PublicKey;
+use motemix_directory::{
+    AuthoritySecret, Capabilities, Draft, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor,
+    Parameters, ProfileName, Role, SignedDocument, UnixTime,
+};
+
+pub const ROUND: Round = Round { epoch: Epoch(41), attempt: 7 };
+
+pub fn secret(number: u8) -> AuthoritySecret {
+    AuthoritySecret::from_bytes(&[number + 1; 32])
+}
+
+pub fn roster(count: u8, threshold: u8) -> Roster {
+    Roster::new((0..count).map(|number| secret(number).public_key()).collect(), threshold).unwrap()
+}
+
+/// What node `number` says of itself; `words` tells descriptors of one node apart.
+pub fn descriptor(number: u8, issued: u64, port: u16) -> Vec<u8> {
+    let name = format!("node-{number}");
+    let described = NewDescriptor {
+        network_name: "orchard",
+        issued: UnixTime(issued),
+        name: &name,
+        capabilities: Capabilities::of_mix(),
+        addresses: &[([192, 0, 2, number], port).into()],
+        first_epoch: Epoch(40),
+        mix_keys: &[0, 1, 2].map(|later| PublicKey([number + 1 + 32 * later; 32])),
+    };
+    let identity = IdentitySecret::from_bytes(&[number + 100; 32]);
+    described.sign(&mut [0; MAX_DESCRIPTOR_LEN], &identity).unwrap().to_vec()
+}
+
+pub fn draft() -> Draft<'static> {
+    let mut parameters = Parameters::new(2, 3);
+    parameters.transmissions = 4;
+    Draft {
+        network_name: "orchard",
+        epoch: ROUND.epoch,
+        valid_after: UnixTime(41 * 3600),
+        valid_until: UnixTime(42 * 3600),
+        profile: ProfileName::Mote,
+        parameters,
+    }
+}
+
+/// A vote for these nodes, the first three as mixes of one layer.
+pub fn vote(nodes: &[Vec<u8>], by: u8) -> Vec<u8> {
+    vote_in(ROUND, nodes, by, None)
+}
+
+/// The same in some round, with what was counted in an earlier one.
+pub fn vote_in(round: Round, nodes: &[Vec<u8>], by: u8, evidence: Option<&Evidence>) -> Vec<u8> {
+    let candidates = nodes.iter().enumerate().map(|(place, file)| {
+        let role = if place < 3 { Role::Mix { layer: 0 } } else { Role::Endpoint };
+        (role, &file[..])
+    });
+    let vote = NewVote {
+        attempt: round.attempt,
+        previous: None,
+        draft: Draft { epoch: round.epoch, ..draft() },
+        candidates: candidates.collect(),
+        evidence,
+    };
+    vote.sign(&secret(by)).unwrap()
+}
+
+pub fn nodes(count: u8) -> Vec<Vec<u8>> {
+    (0..count).map(|number| descriptor(number, 1000, 4000)).collect()
+}
+
+pub fn ceremony(roster: &Roster) -> Ceremony {
+    Ceremony::new(roster.clone(), "orchard", ROUND)
+}
+
+/// All that one has heard, to another.
+pub fn tell(from: &Ceremony, to: &mut Ceremony, phase: Phase) {
+    let earlier: Vec<Vec<u8>> = from
+        .statements()
+        .filter_map(|said| match said {
+            Said::EarlierVote(file) => Some(file.to_vec()),
+            _ => None,
+        })
+        .collect();
+    let offered = earlier.iter().map(Vec::as_slice).collect();
+    for said in from.statements() {
+        let _ = match said {
+            Said::Sighting(file) => to.take_sighting(phase, file),
+            Said::Vote(file) => to.take_vote(phase, file, &offered),
+            Said::EarlierVote(_) => Ok(false),
+        };
+    }
+    for document in from.signed_documents().collect::<Vec<_>>() {
+        let _ = to.take_signed(&document);
+    }
+}
+
+/// Everybody honest hears everybody else, as often as it takes.
+pub fn all_tell(all: &mut [Ceremony], phase: Phase) {
+    for _ in 0..2 {
+        for from in 0..all.len() {
+            for to in 0..all.len() {
+                if let Ok([from, to]) = all.get_disjoint_mut([from, to]) {
+                    tell(from, to, phase);
+                }
+            }
+        }
+    }
+}
+
+pub fn sight(ceremony: &mut Ceremony, by: u8) {
+    let sighting = ceremony.sighting().sign(&secret(by)).unwrap();
+    ceremony.take_sighting(Phase::Sighting, &sighting).unwrap();
+}
+
+pub fn names_of(payload: &[u8]) -> Vec<Option<String>> {
+    let file = sign_document(payload, &secret(0)).unwrap();
+    let keys = [secret(0).public_key()];
+    let authorities = motemix_directory::Authorities::new(&keys, 1).unwrap();
+    let document = SignedDocument::parse(&file).unwrap().verify(&authorities).unwrap();
+    let then = document.valid_after();
+    Previous::of(&document.admit(then, None).unwrap()).names
+}
+
+/// The payload that is counted, with ids from nowhere.
+pub fn payload(ceremony: &Ceremony) -> Result<Vec<u8>, TallyError> {
+    ceremony.count(|_| Some(Previous::default())).map(|counted| counted.payload)
+}
+
+/// An authority that holds rounds as the service does. What it keeps outlives them.
+pub struct Authority {
+    pub number: u8,
+    /// What nodes said last of themselves.
+    pub nodes: Vec<Vec<u8>>,
+    /// The payload that it promised, and what the store has of its evidence.
+    pub promised: Option<(Vec<u8>, Vec<u8>)>,
+    pub document: Option<Vec<u8>>,
+}
+
+impl Authority {
+    pub fn new(number: u8) -> Self {
+        Self { number, nodes: nodes(4), promised: None, document: None }
+    }
+
+    pub fn evidence(&self) -> Option<Evidence> {
+        self.promised.as_ref().map(|(_, kept)| Evidence::from_bytes(kept).unwrap())
+    }
+
+    fn enters(&self, roster: &Roster, round: Round) -> Ceremony {
+        let evidence = self.evidence();
+        let vote = vote_in(round, &self.nodes, self.number, evidence.as_ref());
+        let mut ceremony = Ceremony::new(roster.clone(), "orchard", round);
+        let offered = evidence.iter().flat_map(Evidence::votes).collect();
+        ceremony.take_vote(Phase::Voting, &vote, &offered).unwrap();
+        ceremony
+    }
+
+    fn signs(&mut self, ceremony: &mut Ceremony) {
+        let Ok(counted) = ceremony.count(|_| Some(Previous::default())) else { return };
+        let Some(evidence) = counted.evidence else { return };
+        let promised = self.promised.get_or_insert_with(|| (counted.payload.clone(), evidence.to_bytes()));
+        if promised.0 == counted.payload {
+            let signed = sign_document(&counted.payload, &secret(self.number)).unwrap();
+            ceremony.take_signed(&signed).unwrap();
+        }
+    }
+}
+
+/// One attempt, in which one authority hears another of these places in a phase if `heard` says so.
+pub fn attempt(
+    all: &mut [Authority],
+    roster: &Roster,
+    attempt: u64,
+    heard: impl FnMut(Phase, usize, usize) -> bool,
+) -> Vec<Ceremony> {
+    attempt_beside(all, roster, attempt, heard, |_, _| ())
+}
+
+/// The same with somebody who says things to them at the last moment of each phase.
+pub fn attempt_beside(
+    all: &mut [Authority],
+    roster: &Roster,
+    attempt: u64,
+    mut heard: impl FnMut(Phase, usize, usize) -> bool,
+    beside: impl Fn(Phase, &mut [Ceremony]),
+) -> Vec<Ceremony> {
+    let round = Round { attempt, ..ROUND };
+    let mut ceremonies: Vec<_> = all.iter().map(|authority| authority.enters(roster, round)).collect();
+    for phase in [Phase::Voting, Phase::Sighting, Phase::Signing] {
+        for (authority, ceremony) in all.iter_mut().zip(&mut ceremonies) {
+            match phase {
+                Phase::Sighting => sight(ceremony, authority.number),
+                Phase::Signing => authority.signs(ceremony),
+                Phase::Voting | Phase::Rest => {}
+            }
+        }
+        let pairs = (0..all.len()).flat_map(|from| (0..all.len()).map(move |to| (from, to)));
+        let pairs: Vec<_> = pairs.filter(|(from, to)| from != to && heard(phase, *from, *to)).collect();
+        for (from, to) in pairs.iter().chain(&pairs) {
+            if let Ok([from, to]) = ceremonies.get_disjoint_mut([*from, *to]) {
+                tell(from, to, phase);
+            }
+        }
+        beside(phase, &mut ceremonies);
+    }
+    for (authority, ceremony) in all.iter_mut().zip(&ceremonies) {
+        authority.document = ceremony.agreed().map(|agreed| agreed.file);
+    }
+    ceremonies
+}
