@@ -22,8 +22,8 @@ mod count;
 use std::collections::{BTreeMap, BTreeSet};
 
 use motemix_directory::{
-    AuthoritySecret, BuildError, DocumentBuilder, KeyId, SignedDocument, SignedStatement,
-    document_len_limit,
+    Authorities, AuthoritySecret, BuildError, DocumentBuilder, KeyId, SignedDocument, SignedStatement,
+    VerifiedDocument, document_len_limit,
 };
 
 pub use count::Counted;
@@ -263,6 +263,15 @@ impl Ceremony {
         }
         if valid.is_empty() {
             return Err(VoteError::Stranger);
+        }
+        // Documents of other epochs are public: they would be in the place of this one's signatures.
+        let one = Authorities::new(self.roster.keys(), 1);
+        let read = one.ok().and_then(|one| document.verify(&one).ok());
+        let of_round = |read: &VerifiedDocument<'_>| {
+            (read.epoch(), read.network_name()) == (self.round.epoch, &self.network)
+        };
+        if !read.as_ref().is_some_and(of_round) {
+            return Err(VoteError::Malformed("document of another epoch"));
         }
         let signed = self
             .signed

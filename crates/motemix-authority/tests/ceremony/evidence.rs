@@ -117,6 +117,21 @@ fn nobody_is_a_liar_who_signs_what_it_promised() {
     assert_eq!(others[0].dissenters(&counted, &first), []);
 }
 
+/// Signatures are one of an authority: an old document must not be in their place.
+#[test]
+fn documents_of_other_epochs_are_not_taken() {
+    let roster = roster(3, 2);
+    let other = Round { epoch: Epoch(40), attempt: 3 };
+    let mut earlier = Ceremony::new(roster.clone(), "orchard", other);
+    for by in [0, 1] {
+        earlier.take_vote(Phase::Voting, &vote_in(other, &nodes(4), by, None), &Offered::default()).unwrap();
+    }
+    let old = sign_document(&payload(&earlier).unwrap(), &secret(0)).unwrap();
+    let mut one = ceremony(&roster);
+    assert_eq!(one.take_signed(&old), Err(VoteError::Malformed("document of another epoch")));
+    assert_eq!(earlier.take_signed(&old), Ok(true));
+}
+
 /// Three votes of an earlier round and what each of the three saw, to be told falsely.
 struct Told {
     roster: Roster,
