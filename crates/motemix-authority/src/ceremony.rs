@@ -162,13 +162,13 @@ impl Ceremony {
         if !in_time && !self.is_seen(key.id(), digest) {
             return Err(VoteError::Late);
         }
-        let named = vote.evidence.as_ref().map_or(&[][..], |evidence| &evidence.votes);
-        let files = self.named(named, offered)?;
-        let seen = vote.evidence.as_ref().map(|evidence| evidence.open(self.round, &self.roster));
-        let seen = seen.transpose()?;
-        let vote = vote.checked()?;
+        // Whoever has other authorities in its configuration may find it sound: the vote counts.
+        let seen = vote.evidence.as_ref().and_then(|evidence| evidence.open(self.round, &self.roster));
+        let named = vote.evidence.as_ref().filter(|_| seen.is_some()).map(|evidence| evidence.votes.clone());
+        let named = named.unwrap_or_default();
+        let files = self.named(&named, offered)?;
+        vote.checked()?;
         // From here on the vote is held: evidence that turns out unsound is looked at once.
-        let named = vote.evidence.map(|evidence| evidence.votes).unwrap_or_default();
         let evidence = seen.map(|seen| self.hold_evidence(&seen, named, files));
         let held = self.votes.entry(key.id()).or_default();
         held.push(HeldVote { digest, file: file.to_vec(), in_time, evidence });

@@ -15,7 +15,7 @@ use motemix_directory::{KeyId, MAX_SIGNATURES};
 
 use crate::roster::Roster;
 use crate::transcript::{Transcript, Word};
-use crate::vote::{Digest, Round, Sighting, VoteError};
+use crate::vote::{Digest, Round, Sighting};
 
 /// The most that the votes of one evidence have together, in bytes: a fourth of a transcript, so
 /// that the votes of the round that is on have room beside it.
@@ -54,7 +54,7 @@ impl Evidence {
         let seen = self.reference().open(later, roster);
         let votes = self.votes.iter().map(|(digest, file)| (*digest, Cast::of(file, network, roster)));
         self.votes.values().map(Vec::len).sum::<usize>() <= MAX_EVIDENCE_LEN
-            && seen.is_ok_and(|seen| seen.counted(&votes.collect(), roster).is_some())
+            && seen.is_some_and(|seen| seen.counted(&votes.collect(), roster).is_some())
     }
 
     /// A transcript of it, for a store.
@@ -121,23 +121,23 @@ impl<'v> Reference<'v> {
         reference.votes.is_sorted_by(|one, next| one < next).then_some(reference)
     }
 
-    /// Checks the sightings, a signature for each: they are of as many authorities as sign a
-    /// document, and of one round of the same epoch before `later`.
-    pub(crate) fn open(&self, later: Round, roster: &Roster) -> Result<Seen, VoteError> {
-        let unsound = VoteError::Malformed("evidence");
+    /// Checks the sightings, a signature for each: `None` unless they are of as many authorities as
+    /// sign a document, and of one round of the same epoch before `later`.
+    pub(crate) fn open(&self, later: Round, roster: &Roster) -> Option<Seen> {
         let mut sightings: BTreeMap<KeyId, Sighting> = BTreeMap::new();
         for file in &self.sightings {
-            let (key, sighting) = Sighting::verify(file, roster)?;
+            let (key, sighting) = Sighting::verify(file, roster).ok()?;
             if sightings.insert(key.id(), sighting).is_some() {
-                return Err(unsound);
+                return None;
             }
         }
         let sightings: Vec<_> = sightings.into_values().collect();
-        let round = sightings.first().map(|first| first.round).ok_or(unsound.clone())?;
+        let round = sightings.first()?.round;
         let sound = sightings.len() >= usize::from(roster.threshold())
             && sightings.iter().all(|sighting| sighting.round == round)
-            && (round.epoch, true) == (later.epoch, round.attempt < later.attempt);
-        if sound { Ok(Seen { round, sightings }) } else { Err(unsound) }
+            && round.epoch == later.epoch
+            && round.attempt < later.attempt;
+        sound.then_some(Seen { round, sightings })
     }
 }
 

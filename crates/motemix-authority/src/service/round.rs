@@ -115,7 +115,7 @@ impl Authority {
     /// Why this authority promised a document of the epoch, if it did in an earlier round.
     fn evidence(&self, round: Round) -> Result<Option<Evidence>, String> {
         let kept = self.store.evidence(round.epoch).map_err(|error| error.to_string())?;
-        // The others would refuse the vote if there are other authorities now.
+        // It is of no use if there are other authorities now.
         let sound = kept.filter(|evidence| evidence.is_sound(round, &self.config.network, &self.roster));
         if sound.is_some() {
             tracing::info!(epoch = %round.epoch, "a document was promised in an earlier round, and is shown to the others");
