@@ -14,8 +14,9 @@
 //! for all (Dolev and Strong, "Authenticated algorithms for Byzantine agreement", SIAM J. Comput.
 //! 12, 1983, with two rounds for one liar).
 //!
-//! Whoever promised a document in an earlier round names its [`Evidence`](crate::evidence::Evidence)
-//! in its vote. What holds for votes holds for evidence then: all honest authorities have the same.
+//! Whoever promised a document in an earlier round names its
+//! [`Evidence`](crate::evidence::Evidence) in its vote. What holds for votes holds for evidence
+//! then: all honest authorities have the same.
 
 mod count;
 
@@ -264,7 +265,8 @@ impl Ceremony {
         if valid.is_empty() {
             return Err(VoteError::Stranger);
         }
-        // Documents of other epochs are public: they would be in the place of this one's signatures.
+        // Documents of other epochs are public: they would be in the place of this one's
+        // signatures.
         let one = Authorities::new(self.roster.keys(), 1);
         let read = one.ok().and_then(|one| document.verify(&one).ok());
         let of_round = |read: &VerifiedDocument<'_>| {

@@ -237,8 +237,8 @@ impl Store {
         Ok(file)
     }
 
-    /// Promises to sign this document and no other of its epoch, and keeps why; both are on the disk
-    /// when it returns. `false` if another one was promised.
+    /// Promises to sign this document and no other of its epoch, and keeps why; both are on the
+    /// disk when it returns. `false` if another one was promised.
     ///
     /// # Errors
     /// The store refuses: then the authority must not sign.

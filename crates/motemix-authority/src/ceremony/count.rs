@@ -14,8 +14,8 @@ use crate::vote::{Digest, OpenedVote, Vote};
 pub struct Counted {
     /// The payload of the document.
     pub payload: Vec<u8>,
-    /// What shows others that it was made. `None` if too few said in time which votes they had: then
-    /// the document must not be promised, as nobody could be shown why.
+    /// What shows others that it was made. `None` if too few said in time which votes they had:
+    /// then the document must not be promised, as nobody could be shown why.
     pub evidence: Option<Evidence>,
     /// All documents that evidence of this round makes: whoever signs one of them does not lie.
     pub(super) shown: BTreeSet<Digest>,
@@ -113,7 +113,8 @@ impl Ceremony {
         }
     }
 
-    /// What a vote names, to be kept and passed on as it is: nobody's evidence depends on another's.
+    /// What a vote names, to be kept and passed on as it is: nobody's evidence depends on
+    /// another's.
     fn evidence_of(&self, held: &HeldVote) -> Option<Evidence> {
         let (_, vote) = OpenedVote::open(&held.file, &self.roster).ok()?;
         let sightings = vote.evidence?.sightings.into_iter().map(<[u8]>::to_vec).collect();
