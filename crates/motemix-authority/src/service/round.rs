@@ -82,7 +82,8 @@ impl Authority {
     fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
         let evidence = counted.evidence.as_ref().ok_or_else(|| {
             format!(
-                "fewer than {} authorities said in time which votes they had; see whether the others run, and whether                  their clocks are right",
+                "fewer than {} authorities said in time which votes they had; see whether the others run, and whether \
+                 their clocks are right",
                 self.roster.threshold()
             )
         })?;
@@ -90,7 +91,8 @@ impl Authority {
         let promised = self.store.promise(round.epoch, document, evidence);
         if !promised.map_err(|error| error.to_string())? {
             return Err(format!(
-                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can                  agree without it, and later epochs are not touched",
+                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \
+                 agree without it, and later epochs are not touched",
                 round.epoch
             ));
         }
