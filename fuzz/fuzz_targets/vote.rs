@@ -11,7 +11,8 @@ use motemix_authority::tally::Previous;
 use motemix_authority::transcript::{Transcript, Word};
 use motemix_authority::vote::{NewVote, Round};
 use motemix_directory::{
-    AuthoritySecret, Draft, Epoch, Label, Parameters, ProfileName, STATEMENT_OVERHEAD, UnixTime, sign_statement,
+    AuthoritySecret, Draft, Epoch, Label, Parameters, ProfileName, STATEMENT_OVERHEAD, UnixTime,
+    sign_statement,
 };
 
 fn secret(number: u8) -> AuthoritySecret {
@@ -51,7 +52,8 @@ fn vote(evidence: &Evidence, by: u8) -> Vec<u8> {
         profile: ProfileName::Mote,
         parameters: Parameters::new(2, 3),
     };
-    let vote = NewVote { attempt: 7, previous: None, draft, candidates: Vec::new(), evidence: Some(evidence) };
+    let vote =
+        NewVote { attempt: 7, previous: None, draft, candidates: Vec::new(), evidence: Some(evidence) };
     vote.sign(&secret(by)).expect("the draft is sound")
 }
 
