@@ -4,16 +4,20 @@ use std::time::Duration;
 
 use motemix_directory::{BuildError, KeyId};
 use motemix_host::clock::unix_time;
-use tokio::time::{Instant, sleep};
+use motemix_host::web;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Authority;
-use crate::ceremony::{Ceremony, Counted, Offered, Phase, sign_document};
+use crate::ceremony::{Agreed, Ceremony, Counted, Offered, Phase, sign_document};
 use crate::evidence::Evidence;
 use crate::transcript::{Transcript, Word};
 use crate::vote::{Digest, NewVote, Round, described};
 
 /// How often the others are asked in a phase.
 const ASKS: u32 = 4;
+/// How often one of the others is asked before it has answered.
+const UNANSWERED: u32 = 2;
 /// The longest transcript that is read.
 const TRANSCRIPT_LEN: usize = 32 << 20;
 /// Rounds that others can ask for: the one that is on, and the one before.
@@ -164,14 +168,15 @@ impl Authority {
         ceremony.map(with).ok_or_else(|| "the round is over".to_owned())
     }
 
-    /// Asks the others what was said, until the phase ends.
+    /// Asks the others what was said, until the phase ends. Each is asked anew from time to time,
+    /// also while it has not answered: what was lost on the way is not waited for, and what is slow
+    /// is heard as long as there is time.
     async fn exchange(&self, round: Round, phase: Phase) {
-        let step = self.config.phase / ASKS;
         let place = Phase::ALL.iter().position(|other| *other == phase).unwrap_or(0);
-        let round_length = self.config.phase * 4;
-        let begins = round_length.as_millis() * u128::from(round.attempt);
+        let begins = (self.config.phase * 4).as_millis() * u128::from(round.attempt);
         let ends = begins + self.config.phase.as_millis() * (place as u128 + 1);
-        let path = format!("/rounds/{}/{}", round.epoch, round.attempt);
+        let others: Vec<_> = self.others().collect();
+        let (mut asked, mut unanswered) = (JoinSet::new(), vec![0; others.len()]);
         loop {
             let left = ends.saturating_sub(unix_time().as_millis());
             // Who is asked at the very end may answer when it is over.
@@ -180,21 +185,36 @@ impl Authority {
                 sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
                 return;
             };
-            let asked = Instant::now();
-            // One that holds its answer back must not keep the others' from being heard.
-            for transcript in self.ask_all(&path, TRANSCRIPT_LEN, within.min(step)).await {
-                self.hear(round, phase, &transcript);
+            let next = Instant::now() + within.min(self.config.phase / ASKS);
+            for (peer, at) in others.iter().enumerate() {
+                if unanswered[peer] < UNANSWERED {
+                    unanswered[peer] += 1;
+                    let (at, path) = (at.clone(), format!("/rounds/{}/{}", round.epoch, round.attempt));
+                    asked.spawn_local(
+                        async move { (peer, web::get(&at, &path, TRANSCRIPT_LEN, within).await) },
+                    );
+                }
             }
-            let done = phase == Phase::Signing
-                && self.with(round, |ceremony| {
-                    ceremony.agreed().is_some_and(|agreed| agreed.signatures == self.roster.len())
-                }) == Ok(true);
-            if done {
-                return;
+            while let Ok(answered) = timeout_at(next, asked.join_next()).await {
+                let Some(answered) = answered else {
+                    sleep_until(next).await;
+                    break;
+                };
+                let Ok((peer, answer)) = answered else { continue };
+                unanswered[peer] -= 1;
+                if let Ok(Some(transcript)) = answer {
+                    self.hear(round, phase, &transcript);
+                }
+                if phase == Phase::Signing && self.is_signed_by_all(round) {
+                    return;
+                }
             }
-            let rest = step.saturating_sub(asked.elapsed()).max(Duration::from_millis(10));
-            sleep(rest.min(within)).await;
         }
+    }
+
+    fn is_signed_by_all(&self, round: Round) -> bool {
+        let all = |agreed: Agreed| agreed.signatures == self.roster.len();
+        self.with(round, |ceremony| ceremony.agreed().is_some_and(all)) == Ok(true)
     }
 
     /// Takes in what was said, whoever passed it on.
