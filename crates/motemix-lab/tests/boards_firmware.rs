@@ -5,7 +5,7 @@ mod program;
 use program::{Installed, Run, lab};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
@@ -104,4 +104,28 @@ fn the_table_is_printed_for_people_and_for_programs() {
     let run = lab(["boards", "build", "lamp"]);
     assert_eq!(run.status(), 2);
     assert!(run.stderr().contains("network"), "{}", run.stderr());
+}
+
+/// What a panic says names a source file, and nobody's folders.
+#[test]
+fn an_image_does_not_say_where_it_was_built() {
+    let made = tempfile::tempdir().unwrap();
+    lab(["boards", "build", "network", "mote", "--out", text(made.path())]).succeeds();
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = cargo.unwrap_or_else(|| std::env::home_dir().unwrap().join(".cargo"));
+    let (mut count, mut named) = (0, 0);
+    for target in fs::read_dir(made.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        for image in fs::read_dir(&target).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            let image = fs::read(image).unwrap();
+            let has = |words: &str| image.windows(words.len()).any(|part| part == words.as_bytes());
+            named += usize::from(has("motemix-node/src/"));
+            for place in [tree, &cargo] {
+                assert!(!has(text(place)), "{}", place.display());
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 5, "images");
+    assert!(named >= 3, "{named} images say the source file of a panic");
 }

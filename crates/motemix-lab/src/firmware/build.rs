@@ -4,6 +4,7 @@ use super::program::{Program, Purpose};
 use crate::failure::Failure;
 use crate::report::Progress;
 use anyhow::{Context, Result};
+use std::env;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -63,7 +64,7 @@ fn elapsed(begin: Instant) -> humantime::FormattedDuration {
 /// Runs cargo for one program; `hear` gets what it says, but for its last line.
 fn cargo(workspace: &Path, program: &Program, mut hear: impl FnMut(&str)) -> Result<ExitStatus> {
     let mut command = Command::new("cargo");
-    for (name, _) in std::env::vars_os() {
+    for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PROFILE_") || OF_HOSTS.contains(&name)) {
             command.env_remove(name);
         }
@@ -76,6 +77,7 @@ fn cargo(workspace: &Path, program: &Program, mut hear: impl FnMut(&str)) -> Res
         .current_dir(workspace)
         .args(["build", "--locked", "--package", program.package, "--bin", program.bin])
         .args(["--target", program.target, "--profile", program.profile, "--target-dir", TARGET])
+        .args(["--config", &without_places(workspace)])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -91,6 +93,18 @@ fn cargo(workspace: &Path, program: &Program, mut hear: impl FnMut(&str)) -> Res
         }
     }
     child.wait().context("cannot wait for cargo")
+}
+
+/// Cargo's setting that keeps the folders of whoever builds out of the image. What a panic says has
+/// the path of its source file, with the names of this folder and of cargo's own. It is joined to
+/// the flags beside the firmware.
+fn without_places(firmware: &Path) -> String {
+    let sources = firmware.parent().map(Path::to_owned);
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let places = [sources, home.map(|home| home.join("registry").join("src"))];
+    let remap = |place: &PathBuf| format!("--remap-path-prefix={}/=", place.display());
+    let flags: Vec<_> = places.iter().flatten().map(remap).collect();
+    format!("target.'cfg(target_os = \"none\")'.rustflags = {flags:?}")
 }
 
 /// The package that cargo says it compiles.
