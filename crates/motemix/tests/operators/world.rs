@@ -322,9 +322,22 @@ impl World {
 
     /// What a node says of how it is.
     pub fn health(&self, folder: &str) -> String {
-        let status = motemix(["status", "--json", "--config", &self.config(folder)]);
-        let status: Value = serde_json::from_str(&status.succeeds()).expect("JSON");
-        status["health"].to_string()
+        self.status(folder)["health"].to_string()
+    }
+
+    /// A node's status. Whoever asks waits for seconds, and on a busy machine a node that starts may
+    /// take longer.
+    fn status(&self, folder: &str) -> Value {
+        let mut said = String::new();
+        wait_until("the node says how it is", || {
+            let run = motemix(["status", "--json", "--config", &self.config(folder)]);
+            let busy = run.status() != 0 && run.stderr().contains("no answer in time");
+            if !busy {
+                said = run.succeeds();
+            }
+            !busy
+        });
+        serde_json::from_str(&said).expect("JSON")
     }
 
     /// Runs what is added to it where all cables meet.
@@ -337,9 +350,7 @@ impl World {
 
     /// What a node counted since it was started.
     pub fn counter(&self, folder: &str, name: &str) -> u64 {
-        let status = motemix(["status", "--json", "--config", &self.config(folder)]).succeeds();
-        let status: Value = serde_json::from_str(&status).expect("JSON");
-        status["counters"][name].as_u64().expect("a counter")
+        self.status(folder)["counters"][name].as_u64().expect("a counter")
     }
 
     /// The ends of the logs, for a story that fails.
