@@ -31,7 +31,7 @@ pub use count::Counted;
 
 use crate::evidence::{Cast, MAX_EVIDENCE_LEN, Seen, VOTES_EACH};
 use crate::roster::Roster;
-use crate::vote::{Digest, OpenedVote, Round, Sighting, VoteError};
+use crate::vote::{Digest, MAX_VOTE_LEN, OpenedVote, Round, Sighting, VoteError};
 
 /// Where a round is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +66,7 @@ pub struct Ceremony {
     sightings: BTreeMap<KeyId, Vec<(Sighting, Vec<u8>)>>,
     /// Signatures of documents, by their payload.
     signed: BTreeMap<Digest, Signed>,
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -104,8 +105,9 @@ impl<'t> FromIterator<&'t [u8]> for Offered<'t> {
 
 #[derive(Debug)]
 struct Signed {
-    payload: Vec<u8>,
     signatures: BTreeMap<KeyId, [u8; 64]>,
+    /// The document with all of them.
+    file: Vec<u8>,
 }
 
 /// A document that enough authorities signed.
@@ -128,7 +130,13 @@ impl Ceremony {
             earlier: BTreeMap::new(),
             sightings: BTreeMap::new(),
             signed: BTreeMap::new(),
+            taken: 0,
         }
+    }
+
+    /// How often something new was taken: what is given to the others is the same as long as this.
+    pub const fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Which round it is.
@@ -173,6 +181,7 @@ impl Ceremony {
         let evidence = seen.map(|seen| self.hold_evidence(&seen, named, files));
         let held = self.votes.entry(key.id()).or_default();
         held.push(HeldVote { digest, file: file.to_vec(), in_time, evidence });
+        self.taken += 1;
         Ok(true)
     }
 
@@ -231,6 +240,7 @@ impl Ceremony {
             return Err(VoteError::TooMany);
         }
         held.push((sighting, file.to_vec()));
+        self.taken += 1;
         Ok(true)
     }
 
@@ -239,7 +249,11 @@ impl Ceremony {
     /// # Errors
     /// As [`take_vote`](Self::take_vote).
     pub fn take_signed(&mut self, file: &[u8]) -> Result<bool, VoteError> {
-        let document = SignedDocument::parse(file).map_err(|_| VoteError::Malformed("document"))?;
+        let wrong = VoteError::Malformed;
+        if file.len() > MAX_VOTE_LEN {
+            return Err(wrong("length of a document"));
+        }
+        let document = SignedDocument::parse(file).map_err(|_| wrong("document"))?;
         let payload = document.payload();
         let digest = Digest::of_document(payload);
         // A liar can make up documents without end: one of each authority is enough.
@@ -252,34 +266,35 @@ impl Ceremony {
         if new.is_empty() {
             return Ok(false);
         }
-        let mut out = vec![0; payload.len() + document_len_limit(0, self.roster.len())];
-        let mut builder =
-            DocumentBuilder::of_payload(&mut out, payload).map_err(|_| VoteError::Malformed("document"))?;
-        let mut valid = BTreeMap::new();
-        for (id, signature) in new {
-            let signed = self.roster.find(id).is_some_and(|key| builder.attach(key, &signature).is_ok());
-            if signed {
-                valid.insert(id, signature);
-            }
-        }
-        if valid.is_empty() {
-            return Err(VoteError::Stranger);
-        }
+        // Before what it says is read: to read takes long, and a key's id is easily written.
+        let one = Authorities::new(self.roster.keys(), 1).map_err(|_| VoteError::Stranger)?;
+        let read = document.authenticate(&one).map_err(|_| VoteError::Stranger)?.read();
         // Documents of other epochs are public: they would be in the place of this one's
         // signatures.
-        let one = Authorities::new(self.roster.keys(), 1);
-        let read = one.ok().and_then(|one| document.verify(&one).ok());
         let of_round = |read: &VerifiedDocument<'_>| {
             (read.epoch(), read.network_name()) == (self.round.epoch, &self.network)
         };
-        if !read.as_ref().is_some_and(of_round) {
-            return Err(VoteError::Malformed("document of another epoch"));
+        if !read.as_ref().is_ok_and(of_round) {
+            return Err(wrong("document of another epoch"));
         }
-        let signed = self
-            .signed
-            .entry(digest)
-            .or_insert_with(|| Signed { payload: payload.to_vec(), signatures: BTreeMap::new() });
-        signed.signatures.append(&mut valid);
+        let known = self.signed.get(&digest).map(|signed| signed.signatures.clone()).unwrap_or_default();
+        let mut out = vec![0; payload.len() + document_len_limit(0, self.roster.len())];
+        let mut builder = DocumentBuilder::of_payload(&mut out, payload).map_err(|_| wrong("document"))?;
+        let before = known.len();
+        let mut signatures = BTreeMap::new();
+        // In the order of their ids, as all have them.
+        for (id, signature) in known.into_iter().chain(new).collect::<BTreeMap<_, _>>() {
+            let signed = self.roster.find(id).is_some_and(|key| builder.attach(key, &signature).is_ok());
+            if signed {
+                signatures.insert(id, signature);
+            }
+        }
+        if signatures.len() == before {
+            return Err(VoteError::Stranger);
+        }
+        let file = builder.finish().map_err(|_| wrong("document"))?.to_vec();
+        self.signed.insert(digest, Signed { signatures, file });
+        self.taken += 1;
         Ok(true)
     }
 
@@ -308,12 +323,7 @@ impl Ceremony {
     pub fn agreed(&self) -> Option<Agreed> {
         let enough = |signed: &&Signed| signed.signatures.len() >= usize::from(self.roster.threshold());
         let signed = self.signed.values().find(enough)?;
-        let mut out = vec![0; signed.payload.len() + document_len_limit(0, self.roster.len())];
-        let mut builder = DocumentBuilder::of_payload(&mut out, &signed.payload).ok()?;
-        for (id, signature) in &signed.signatures {
-            builder.attach(self.roster.find(*id)?, signature).ok()?;
-        }
-        Some(Agreed { file: builder.finish().ok()?.to_vec(), signatures: signed.signatures.len() })
+        Some(Agreed { file: signed.file.clone(), signatures: signed.signatures.len() })
     }
 
     /// Who signed another document than the one that was counted. Whoever showed why is none of
@@ -341,15 +351,8 @@ impl Ceremony {
     }
 
     /// Documents with the signatures that are known of them.
-    pub fn signed_documents(&self) -> impl Iterator<Item = Vec<u8>> + use<'_> {
-        self.signed.values().filter_map(|signed| {
-            let mut out = vec![0; signed.payload.len() + document_len_limit(0, self.roster.len())];
-            let mut builder = DocumentBuilder::of_payload(&mut out, &signed.payload).ok()?;
-            for (id, signature) in &signed.signatures {
-                builder.attach(self.roster.find(*id)?, signature).ok()?;
-            }
-            Some(builder.finish().ok()?.to_vec())
-        })
+    pub fn signed_documents(&self) -> impl Iterator<Item = &[u8]> {
+        self.signed.values().map(|signed| &signed.file[..])
     }
 }
 

@@ -29,7 +29,7 @@ use motemix_directory::{
 use motemix_host::clock::unix_time;
 use motemix_host::documents::listed;
 use motemix_host::store::StoreError;
-use motemix_host::web;
+use motemix_host::web::{self, Bytes};
 use motemix_host::{AuthorityKeyFile, KeyError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -120,6 +120,11 @@ struct State {
     liars: Vec<KeyId>,
     /// Why others could not be asked, by their places.
     silent: BTreeMap<String, String>,
+    /// Transcripts as they were given out last, by the round and what had been taken by then.
+    given: BTreeMap<(Round, u64), Bytes>,
+    summaries: status::Summaries,
+    /// How long words of others took in this round that were refused, by their places.
+    noise: BTreeMap<String, Duration>,
 }
 
 impl Authority {

@@ -16,6 +16,12 @@ use crate::roster::Roster;
 /// The format's version.
 const VERSION: u64 = 1;
 
+/// The most that a signed vote has, in bytes: some 800 nodes with keys of 72 epochs each.
+///
+/// Without a bound a vote could fill a transcript, and who gave it to some of the others would keep
+/// these from hearing each other.
+pub const MAX_VOTE_LEN: usize = 2 << 20;
+
 /// What a payload or a vote is known by: BLAKE2s-256 with a label before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
@@ -176,8 +182,12 @@ impl NewVote<'_> {
     }
 }
 
-/// What a node says of itself, if it signed it.
+/// What a node says of itself, if it signed it, and if it is no longer than what a vote may have:
+/// whoever took a longer one would have its votes refused.
 pub(crate) fn described(file: &[u8]) -> Option<Descriptor<'_>> {
+    if file.len() > MAX_DESCRIPTOR_LEN {
+        return None;
+    }
     SignedDescriptor::parse(file).ok()?.verify().ok()
 }
 
@@ -196,6 +206,9 @@ impl<'v> Vote<'v> {
 impl<'v> OpenedVote<'v> {
     /// Reads a vote and checks who signed it, and no other signature.
     pub(crate) fn open(file: &'v [u8], roster: &Roster) -> Result<(AuthorityKey, Self), VoteError> {
+        if file.len() > MAX_VOTE_LEN {
+            return Err(VoteError::Malformed("length"));
+        }
         let (key, payload) = opened(file, roster, Label::Vote)?;
         Ok((key, Self::read(payload)?))
     }

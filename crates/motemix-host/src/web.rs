@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+pub use hyper::body::Bytes;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, DATE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -47,19 +48,19 @@ pub struct Answer {
     pub status: u16,
     /// The media type.
     pub kind: &'static str,
-    /// What follows.
-    pub body: Vec<u8>,
+    /// What follows; one body may be given to many.
+    pub body: Bytes,
 }
 
 impl Answer {
     /// A line of text.
     pub fn text(status: u16, text: impl Into<String>) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", body: text.into().into_bytes() }
+        Self { status, kind: "text/plain; charset=utf-8", body: text.into().into_bytes().into() }
     }
 
     /// Something that is there.
-    pub const fn found(kind: &'static str, body: Vec<u8>) -> Self {
-        Self { status: 200, kind, body }
+    pub fn found(kind: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: 200, kind, body: body.into() }
     }
 
     /// Nothing is there.
@@ -68,7 +69,7 @@ impl Answer {
     }
 
     fn response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::from(self.body));
+        let mut response = Response::new(Full::new(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));

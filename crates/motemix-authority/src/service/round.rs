@@ -2,26 +2,51 @@
 
 use std::time::Duration;
 
-use motemix_directory::{BuildError, KeyId};
+use motemix_directory::{BuildError, KeyId, Role};
 use motemix_host::clock::unix_time;
 use motemix_host::web;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::Authority;
+use super::{Authority, State};
 use crate::ceremony::{Agreed, Ceremony, Counted, Offered, Phase, sign_document};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, MAX_EVIDENCE_LEN, VOTES_EACH};
 use crate::transcript::{Transcript, Word};
-use crate::vote::{Digest, NewVote, Round, described};
+use crate::vote::{Digest, MAX_VOTE_LEN, NewVote, Round, VoteError, described};
 
 /// How often the others are asked in a phase.
 const ASKS: u32 = 4;
 /// How often one of the others is asked before it has answered.
 const UNANSWERED: u32 = 2;
-/// The longest transcript that is read.
-const TRANSCRIPT_LEN: usize = 32 << 20;
+/// The part of a phase that words of one authority may take which are then refused. A liar, or
+/// whoever is on the way to it, would keep this one from hearing the others otherwise.
+const NOISE: u32 = 8;
+/// Bytes that sightings of one authority, and heads of all its words, have at most.
+const SMALL_LEN: usize = 16 << 10;
 /// Rounds that others can ask for: the one that is on, and the one before.
 const ROUNDS: usize = 2;
+
+/// The longest transcript: what all authorities can say in a round has room, so that what a liar
+/// says takes nobody else's.
+const fn transcript_len(authorities: usize) -> usize {
+    let document = MAX_VOTE_LEN;
+    authorities * (VOTES_EACH * (MAX_VOTE_LEN + MAX_EVIDENCE_LEN) + document + SMALL_LEN)
+}
+
+/// Leaves out the longest descriptors, so that a vote has room for the others. Returns how many.
+fn leave_out_the_longest(candidates: &mut Vec<(Role, &[u8])>) -> usize {
+    // Draft, evidence and signature of a vote, and a head for each descriptor.
+    const BESIDE: usize = 64 << 10;
+    const HEAD: usize = 8;
+    let count = candidates.len();
+    candidates.sort_by_key(|(_, file)| file.len());
+    let mut len = BESIDE;
+    candidates.retain(|(_, file)| {
+        len += HEAD + file.len();
+        len <= MAX_VOTE_LEN
+    });
+    count - candidates.len()
+}
 
 impl Authority {
     /// One round, from the votes to the document.
@@ -132,13 +157,20 @@ impl Authority {
     /// This authority's vote, which is on the disk.
     fn vote(&self, round: Round, evidence: Option<&Evidence>) -> Result<Vec<u8>, String> {
         let members = self.store.members().map_err(|error| error.to_string())?;
-        let candidates = members
+        let mut candidates: Vec<_> = members
             .iter()
             .filter_map(|member| Some((member.role, member.descriptor.as_deref()?)))
             .filter(|(_, file)| {
                 described(file).is_some_and(|descriptor| descriptor.mix_key(round.epoch).is_some())
             })
             .collect();
+        let left_out = leave_out_the_longest(&mut candidates);
+        if left_out > 0 {
+            tracing::warn!(
+                "{left_out} nodes are not voted for: their descriptors are the longest, and a vote has room for \
+                 {MAX_VOTE_LEN} bytes; have nodes give keys of fewer epochs, or admit fewer nodes"
+            );
+        }
         let vote = NewVote {
             attempt: round.attempt,
             previous: self.archive.before(round.epoch),
@@ -156,7 +188,8 @@ impl Authority {
         if let Err(error) = ceremony.take_vote(Phase::Voting, vote, &offered) {
             tracing::warn!("this authority's own vote: {error}");
         }
-        let rounds = &mut self.state.borrow_mut().rounds;
+        let State { rounds, noise, .. } = &mut *self.state.borrow_mut();
+        noise.clear();
         rounds.push(ceremony);
         let surplus = rounds.len().saturating_sub(ROUNDS);
         rounds.drain(..surplus);
@@ -176,6 +209,7 @@ impl Authority {
         let begins = (self.config.phase * 4).as_millis() * u128::from(round.attempt);
         let ends = begins + self.config.phase.as_millis() * (place as u128 + 1);
         let others: Vec<_> = self.others().collect();
+        let most = transcript_len(self.roster.len());
         let (mut asked, mut unanswered) = (JoinSet::new(), vec![0; others.len()]);
         loop {
             let left = ends.saturating_sub(unix_time().as_millis());
@@ -187,12 +221,10 @@ impl Authority {
             };
             let next = Instant::now() + within.min(self.config.phase / ASKS);
             for (peer, at) in others.iter().enumerate() {
-                if unanswered[peer] < UNANSWERED {
+                if unanswered[peer] < UNANSWERED && !self.is_noise(at) {
                     unanswered[peer] += 1;
                     let (at, path) = (at.clone(), format!("/rounds/{}/{}", round.epoch, round.attempt));
-                    asked.spawn_local(
-                        async move { (peer, web::get(&at, &path, TRANSCRIPT_LEN, within).await) },
-                    );
+                    asked.spawn_local(async move { (peer, web::get(&at, &path, most, within).await) });
                 }
             }
             while let Ok(answered) = timeout_at(next, asked.join_next()).await {
@@ -203,7 +235,7 @@ impl Authority {
                 let Ok((peer, answer)) = answered else { continue };
                 unanswered[peer] -= 1;
                 if let Ok(Some(transcript)) = answer {
-                    self.hear(round, phase, &transcript);
+                    self.hear(round, phase, &others[peer], &transcript);
                 }
                 if phase == Phase::Signing && self.is_signed_by_all(round) {
                     return;
@@ -217,8 +249,13 @@ impl Authority {
         self.with(round, |ceremony| ceremony.agreed().is_some_and(all)) == Ok(true)
     }
 
-    /// Takes in what was said, whoever passed it on.
-    fn hear(&self, round: Round, phase: Phase, transcript: &[u8]) {
+    /// Whether one of the others has been heard for long enough in this round, for nothing.
+    fn is_noise(&self, peer: &str) -> bool {
+        self.state.borrow().noise.get(peer).is_some_and(|spent| *spent > self.config.phase / NOISE)
+    }
+
+    /// Takes in what was said, as one of the others passed it on.
+    fn hear(&self, round: Round, phase: Phase, peer: &str, transcript: &[u8]) {
         let Some(words) = Transcript::read(transcript) else {
             tracing::debug!("a transcript cannot be read");
             return;
@@ -229,6 +266,13 @@ impl Authority {
         });
         let offered: Offered<'_> = earlier.collect();
         for word in words {
+            if self.is_noise(peer) {
+                tracing::warn!(
+                    "{peer} passes on what nobody can use, and is not heard in this round any more"
+                );
+                return;
+            }
+            let begin = Instant::now();
             let heard = self.with(round, |ceremony| match word {
                 Word::Sighting(file) => ceremony.take_sighting(phase, file),
                 Word::Vote(file) => ceremony.take_vote(phase, file, &offered),
@@ -237,9 +281,41 @@ impl Authority {
             });
             match heard {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::debug!("something said in a round is not taken: {error}"),
+                Ok(Err(error)) => {
+                    tracing::debug!("something said in a round is not taken: {error}");
+                    // Whoever is late need not have lied.
+                    if error != VoteError::Late {
+                        *self.state.borrow_mut().noise.entry(peer.to_owned()).or_default() += begin.elapsed();
+                    }
+                }
                 Err(_) => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vote_that_would_be_too_long_has_the_shorter_descriptors() {
+        let (short, long) = (vec![0; 2500], vec![0; 8900]);
+        let of = |short_ones: usize, long_ones: usize| {
+            let shorts = (0..short_ones).map(|_| (Role::Endpoint, &short[..]));
+            let longs = (0..long_ones).map(|_| (Role::Endpoint, &long[..]));
+            longs.chain(shorts).collect::<Vec<_>>()
+        };
+        let mut all = of(700, 10);
+        assert_eq!((leave_out_the_longest(&mut all), all.len()), (0, 710));
+        let mut all = of(700, 100);
+        let left_out = leave_out_the_longest(&mut all);
+        assert!((60..100).contains(&left_out), "{left_out}");
+        assert_eq!(all.iter().filter(|(_, file)| file.len() == short.len()).count(), 700);
+    }
+
+    #[test]
+    fn what_three_authorities_can_say_has_room() {
+        assert_eq!(transcript_len(3), 3 * (2 * (2 + 8) + 2) * (1 << 20) + 3 * SMALL_LEN);
     }
 }

@@ -4,16 +4,15 @@ use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN, UnixTime};
 use motemix_host::clock::unix_time;
 use motemix_host::web::{Answer, Asked, Site};
 
-use super::{Authority, hex, status};
-use crate::ceremony::Said;
+use super::{Authority, State, hex, status};
+use crate::ceremony::{Ceremony, Said};
 use crate::store::Taken;
 use crate::transcript::{Transcript, Word};
 use crate::vote::{Round, described};
 
 impl Site for Authority {
     fn takes(&self, path: &str) -> Option<usize> {
-        // With room for fields that come later.
-        (path == "/descriptors").then_some(2 * MAX_DESCRIPTOR_LEN)
+        (path == "/descriptors").then_some(MAX_DESCRIPTOR_LEN)
     }
 
     fn answer(&self, asked: Asked) -> Answer {
@@ -75,22 +74,17 @@ impl Authority {
         let round = rest.split_once('/').and_then(|(epoch, attempt)| {
             Some(Round { epoch: Epoch(epoch.parse().ok()?), attempt: attempt.parse().ok()? })
         });
-        let state = self.state.borrow();
-        let Some(ceremony) = state.rounds.iter().find(|ceremony| Some(ceremony.round()) == round) else {
+        let State { rounds, given, .. } = &mut *self.state.borrow_mut();
+        let Some(ceremony) = rounds.iter().find(|ceremony| Some(ceremony.round()) == round) else {
             return Answer::nothing();
         };
-        let mut transcript = Transcript::default();
-        for said in ceremony.statements() {
-            match said {
-                Said::Sighting(file) => transcript.push(Word::Sighting(file)),
-                Said::Vote(file) => transcript.push(Word::Vote(file)),
-                Said::EarlierVote(file) => transcript.push(Word::EarlierVote(file)),
-            }
-        }
-        for document in ceremony.signed_documents() {
-            transcript.push(Word::Document(&document));
-        }
-        Answer::found("application/cbor", transcript.into_bytes())
+        // Anybody may ask, as often as it likes: what was made once is given until something is new.
+        let key = (ceremony.round(), ceremony.taken());
+        given.retain(|(round, _), _| rounds.iter().any(|ceremony| ceremony.round() == *round));
+        let transcript = given.entry(key).or_insert_with(|| transcript_of(ceremony).into());
+        let answer = Answer::found("application/cbor", transcript.clone());
+        given.retain(|(round, taken), _| *round != key.0 || *taken == key.1);
+        answer
     }
 
     /// Whether there is a document for whoever asks now.
@@ -127,12 +121,15 @@ impl Authority {
 
     fn status(&self) -> Answer {
         let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
         let members = match self.store.members() {
             Ok(members) => members,
             Err(error) => return Answer::text(503, format!("{error}\n")),
         };
-        let nodes: Vec<_> = members.iter().map(|member| status::node(member, present)).collect();
+        state.summaries.update(&members);
+        let state = &*state;
+        let nodes: Vec<_> =
+            members.iter().map(|member| status::node(member, &state.summaries, present)).collect();
         let report = status::Report {
             network: &self.config.network,
             key: hex(&self.key.public_key()),
@@ -147,6 +144,21 @@ impl Authority {
         };
         json(&report)
     }
+}
+
+fn transcript_of(ceremony: &Ceremony) -> Vec<u8> {
+    let mut transcript = Transcript::default();
+    for said in ceremony.statements() {
+        match said {
+            Said::Sighting(file) => transcript.push(Word::Sighting(file)),
+            Said::Vote(file) => transcript.push(Word::Vote(file)),
+            Said::EarlierVote(file) => transcript.push(Word::EarlierVote(file)),
+        }
+    }
+    for document in ceremony.signed_documents() {
+        transcript.push(Word::Document(document));
+    }
+    transcript.into_bytes()
 }
 
 fn json(report: &impl serde::Serialize) -> Answer {

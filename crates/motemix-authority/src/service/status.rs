@@ -1,5 +1,7 @@
 //! What `GET /status` and `GET /network` say.
 
+use std::collections::BTreeMap;
+
 use motemix_directory::{Epoch, Role};
 use serde::Serialize;
 
@@ -36,12 +38,38 @@ pub(super) struct Node<'r> {
     identity: String,
     /// Epochs from this one on that it has keys of.
     epochs_ahead: u32,
+    addresses: &'r [String],
+}
+
+/// What descriptors say, by their files: anybody may ask, and reading one takes a signature.
+#[derive(Debug, Default)]
+pub(super) struct Summaries(BTreeMap<Vec<u8>, Summary>);
+
+#[derive(Debug)]
+struct Summary {
+    /// The first epoch that it has a key of, and the one after the last.
+    epochs: (Epoch, Epoch),
     addresses: Vec<String>,
 }
 
-pub(super) fn node(member: &Member, present: Epoch) -> Node<'_> {
-    let descriptor = member.descriptor.as_deref().and_then(described);
-    let (first, end) = descriptor.map_or((present, present), |descriptor| descriptor.epochs());
+impl Summaries {
+    /// Reads what is new, and forgets what nobody says any more.
+    pub(super) fn update(&mut self, members: &[Member]) {
+        let mut before = std::mem::take(&mut self.0);
+        for file in members.iter().filter_map(|member| member.descriptor.as_ref()) {
+            let known = before.remove(file).or_else(|| {
+                let descriptor = described(file)?;
+                let addresses = descriptor.addresses.iter().map(|address| address.to_string()).collect();
+                Some(Summary { epochs: descriptor.epochs(), addresses })
+            });
+            self.0.extend(known.map(|known| (file.clone(), known)));
+        }
+    }
+}
+
+pub(super) fn node<'r>(member: &'r Member, summaries: &'r Summaries, present: Epoch) -> Node<'r> {
+    let said = member.descriptor.as_ref().and_then(|file| summaries.0.get(file));
+    let (first, end) = said.map_or((present, present), |said| said.epochs);
     let ahead = if first <= present { end.0.saturating_sub(present.0) } else { 0 };
     Node {
         name: &member.name,
@@ -51,8 +79,6 @@ pub(super) fn node(member: &Member, present: Epoch) -> Node<'_> {
         },
         identity: member.identity.to_string(),
         epochs_ahead: ahead,
-        addresses: descriptor
-            .map(|descriptor| descriptor.addresses.iter().map(|address| address.to_string()).collect())
-            .unwrap_or_default(),
+        addresses: said.map(|said| &said.addresses[..]).unwrap_or_default(),
     }
 }

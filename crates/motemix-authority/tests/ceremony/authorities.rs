@@ -96,8 +96,8 @@ pub fn tell(from: &Ceremony, to: &mut Ceremony, phase: Phase) {
             Said::EarlierVote(_) => Ok(false),
         };
     }
-    for document in from.signed_documents().collect::<Vec<_>>() {
-        let _ = to.take_signed(&document);
+    for document in from.signed_documents() {
+        let _ = to.take_signed(document);
     }
 }
 

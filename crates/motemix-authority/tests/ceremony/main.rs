@@ -3,11 +3,12 @@
 
 mod authorities;
 mod evidence;
+mod lengths;
 mod many_attempts;
 
 use std::collections::BTreeSet;
 
-use motemix_authority::ceremony::{Ceremony, Offered, Phase, sign_document};
+use motemix_authority::ceremony::{Ceremony, Offered, Phase, Said, sign_document};
 use motemix_authority::roster::{Roster, RosterError};
 use motemix_authority::tally::{Previous, TallyError, tally};
 use motemix_authority::vote::{Digest, NewVote, Round, Vote, VoteError};

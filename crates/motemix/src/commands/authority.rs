@@ -210,6 +210,6 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::broken(format!("{}: cannot read it: {error}", path.display()));
     let file = motemix_host::store::file::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    file.take(2 * MAX_DESCRIPTOR_LEN as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(1 + MAX_DESCRIPTOR_LEN as u64).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }
