@@ -78,7 +78,7 @@ impl Authority {
         let Some(ceremony) = rounds.iter().find(|ceremony| Some(ceremony.round()) == round) else {
             return Answer::nothing();
         };
-        // Anybody may ask, as often as it likes: what was made once is given until something is new.
+        // Anybody may ask, as often as it likes: what was made is given until something is new.
         let key = (ceremony.round(), ceremony.taken());
         given.retain(|(round, _), _| rounds.iter().any(|ceremony| ceremony.round() == *round));
         let transcript = given.entry(key).or_insert_with(|| transcript_of(ceremony).into());
