@@ -11,21 +11,38 @@ use motemix_directory::{
 use crate::roster::Roster;
 use crate::vote::{Candidate, Digest, Vote};
 
-/// Names and ids of a document's nodes.
+/// By which numbers protected links know a node, over sockets and on the radio.
+pub type LinkNumbers = [Option<u64>; 2];
+
+/// Who the nodes of a document were.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Previous {
     /// The node of each id, if one has it.
     pub names: Vec<Option<String>>,
+    /// The numbers of protected links of the node of each id.
+    pub numbers: Vec<LinkNumbers>,
 }
 
 impl Previous {
     /// Those of a document.
     pub fn of(document: &NetworkDocument<'_>) -> Self {
-        let mut names = vec![None; document.id_count()];
+        let (mut names, mut numbers) =
+            (vec![None; document.id_count()], vec![[None; 2]; document.id_count()]);
         for node in document.nodes() {
             names[usize::from(node.id.get())] = Some(node.name.to_owned());
+            numbers[usize::from(node.id.get())] = node.addresses.link_numbers();
         }
-        Self { names }
+        Self { names, numbers }
+    }
+
+    /// The nodes by their names, each with its numbers as far as they are known.
+    fn nodes(&self) -> BTreeMap<&str, LinkNumbers> {
+        let numbers = self.numbers.iter().copied().chain(std::iter::repeat([None; 2]));
+        self.names
+            .iter()
+            .zip(numbers)
+            .filter_map(|(name, numbers)| Some((name.as_deref()?, numbers)))
+            .collect()
     }
 }
 
@@ -100,7 +117,7 @@ pub fn tally(
         return Err(TallyError::TooFew { votes: votes.len(), needed });
     }
     let draft = draft(votes, needed)?;
-    let nodes = nodes(votes, roster);
+    let nodes = nodes(wanted(votes, roster), draft, previous);
     if nodes.is_empty() {
         return Err(TallyError::NoNodes { needed, epoch: draft.round.epoch });
     }
@@ -157,8 +174,9 @@ fn draft<'a, 'v>(votes: &'a [(AuthorityKey, Vote<'v>)], needed: u8) -> Result<&'
     Err(TallyError::Drafts { needed, differ: groups.join(" against ") })
 }
 
-/// The nodes that enough authorities would have in one role, each as it described itself last.
-fn nodes<'v>(votes: &[(AuthorityKey, Vote<'v>)], roster: &Roster) -> Vec<Candidate<'v>> {
+/// The nodes that enough authorities would have in one role, each as it described itself last, and
+/// how many authorities want it.
+fn wanted<'v>(votes: &[(AuthorityKey, Vote<'v>)], roster: &Roster) -> Vec<(usize, Candidate<'v>)> {
     let needed = usize::from(roster.threshold());
     let mut wanted: BTreeMap<(IdentityKey, String, u8), (usize, Candidate<'v>)> = BTreeMap::new();
     for (_, vote) in votes {
@@ -178,22 +196,54 @@ fn nodes<'v>(votes: &[(AuthorityKey, Vote<'v>)], roster: &Roster) -> Vec<Candida
             }
         }
     }
-    // Whom most want comes first where two cannot be there together.
-    let mut wanted: Vec<_> = wanted.into_values().filter(|(count, _)| *count >= needed).collect();
-    wanted.sort_by_key(|(count, candidate)| (std::cmp::Reverse(*count), candidate.descriptor.identity));
+    wanted.into_values().filter(|(count, _)| *count >= needed).collect()
+}
+
+/// Those of the wanted nodes that can be in one document. A node may say what it likes, the mix key
+/// or the address of another as well: that must not put out whoever was there before it.
+fn nodes<'v>(
+    mut wanted: Vec<(usize, Candidate<'v>)>,
+    draft: &Vote<'_>,
+    previous: &Previous,
+) -> Vec<Candidate<'v>> {
+    let known = previous.nodes();
+    wanted.sort_by_key(|(count, candidate)| {
+        let descriptor = &candidate.descriptor;
+        (!known.contains_key(descriptor.name), std::cmp::Reverse(*count), descriptor.identity)
+    });
+    let numbers = |candidate: &Candidate<'_>| -> Vec<(usize, u64)> {
+        let numbers = candidate.descriptor.addresses.link_numbers().into_iter().enumerate();
+        let told_apart = numbers.filter(|_| draft.draft.parameters.protected_links);
+        told_apart.filter_map(|(link, number)| Some((link, number?))).collect()
+    };
+    // A node that was there before may say another's address as well: it is the one's that had it.
+    let mut holders = BTreeMap::new();
+    for (_, candidate) in &wanted {
+        let name = candidate.descriptor.name;
+        let had = known.get(name).copied().unwrap_or_default();
+        for (link, number) in numbers(candidate) {
+            if had[link] == Some(number) {
+                holders.entry((link, number)).or_insert(name);
+            }
+        }
+    }
     let (mut identities, mut names, mut keys) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let epoch = votes.first().map(|(_, vote)| vote.round.epoch);
     let mut nodes = Vec::new();
     for (_, candidate) in wanted {
         let descriptor = &candidate.descriptor;
-        let Some(mix_key) = epoch.and_then(|epoch| descriptor.mix_key(epoch)) else { continue };
+        let Some(mix_key) = descriptor.mix_key(draft.round.epoch) else { continue };
+        let numbers = numbers(&candidate);
         let taken = identities.contains(&descriptor.identity)
             || names.contains(descriptor.name)
-            || keys.contains(&mix_key.0);
+            || keys.contains(&mix_key.0)
+            || numbers
+                .iter()
+                .any(|number| holders.get(number).is_some_and(|holder| *holder != descriptor.name));
         if !taken && nodes.len() < MAX_NODES {
             identities.insert(descriptor.identity);
             names.insert(descriptor.name);
             keys.insert(mix_key.0);
+            holders.extend(numbers.into_iter().map(|number| (number, descriptor.name)));
             nodes.push(candidate);
         }
     }

@@ -50,6 +50,12 @@ impl<'a> Addresses<'a> {
         link_address(self.iter().filter(SocketAddr::is_ipv6))
     }
 
+    /// By which numbers protected links tell the node from others, over sockets and on the radio,
+    /// if it has one there. Two nodes of a document with such links share neither.
+    pub fn link_numbers(&self) -> [Option<u64>; 2] {
+        [socket_number(self), radio_number(self)]
+    }
+
     /// Reads and checks them.
     pub(crate) fn read(reader: &mut Reader<'a>) -> Result<Self, DocumentError> {
         let count = reader.array(1, MAX_ADDRESSES as u32)?;
@@ -132,13 +138,13 @@ pub const fn link_number(address: SocketAddrV6) -> u64 {
     (bits >> 64) as u64 ^ bits as u64 ^ (address.port() as u64) << 48
 }
 
-fn socket_number(node: &Raw<'_>) -> Option<u64> {
-    link_address(node.addresses.iter()).map(link_number)
+fn socket_number(addresses: &Addresses<'_>) -> Option<u64> {
+    link_address(addresses.iter()).map(link_number)
 }
 
 /// The same on the radio, where addresses are link-local and have one port.
-fn radio_number(node: &Raw<'_>) -> Option<u64> {
-    let address = node.addresses.on_link().filter(|address| address.ip().is_unicast_link_local())?;
+fn radio_number(addresses: &Addresses<'_>) -> Option<u64> {
+    let address = addresses.on_link().filter(|address| address.ip().is_unicast_link_local())?;
     Some(address.ip().to_bits() as u64)
 }
 
@@ -227,7 +233,8 @@ impl<'a> Nodes<'a> {
     /// Refuses two nodes of which protected links would take one for the other.
     #[inline(never)]
     pub(crate) fn told_apart(&self) -> Result<(), DocumentError> {
-        let numbers: [Property<'a, u64>; 2] = [|node| socket_number(node), |node| radio_number(node)];
+        let numbers: [Property<'a, u64>; 2] =
+            [|node| socket_number(&node.addresses), |node| radio_number(&node.addresses)];
         for number in numbers {
             let Some(twice) = self.twice(number) else { continue };
             let mut nodes = self.clone();

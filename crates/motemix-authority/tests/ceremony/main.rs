@@ -5,6 +5,7 @@ mod authorities;
 mod evidence;
 mod lengths;
 mod many_attempts;
+mod newcomers;
 
 use std::collections::BTreeSet;
 
@@ -98,7 +99,10 @@ fn nodes_keep_their_ids_and_nobody_inherits_one_at_once() {
     let placed = |previous: &[&str], nodes: &[Vec<u8>]| {
         let mut one = ceremony(&roster);
         one.take_vote(Phase::Voting, &vote(nodes, 0), &Offered::default()).unwrap();
-        names_of(&tally(&one.counted().0, &roster, &Previous { names: some(previous) }).unwrap())
+        names_of(
+            &tally(&one.counted().0, &roster, &Previous { names: some(previous), ..Previous::default() })
+                .unwrap(),
+        )
     };
     let all = nodes(5);
     // Node 1 is gone, node 4 is new: it does not get the id of node 1.
