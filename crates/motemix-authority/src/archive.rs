@@ -77,11 +77,13 @@ impl Archive {
         Ok(())
     }
 
-    /// The latest document before an epoch.
+    /// The latest document before an epoch. What is in the place of one and is none is passed over.
     pub fn before(&self, epoch: Epoch) -> Option<(Epoch, Digest)> {
-        let earlier = self.epochs().ok()?.into_iter().rev().find(|other| *other < epoch)?;
-        let file = self.read(earlier)?;
-        Some((earlier, Digest::of_document(SignedDocument::parse(&file).ok()?.payload())))
+        let mut earlier = self.epochs().ok()?.into_iter().rev().filter(|other| *other < epoch);
+        earlier.find_map(|epoch| {
+            let file = self.read(epoch)?;
+            Some((epoch, Digest::of_document(SignedDocument::parse(&file).ok()?.payload())))
+        })
     }
 
     /// Names and ids of a document, if it is the one of this digest.
@@ -101,4 +103,56 @@ impl Archive {
 pub fn epoch_of(document: &[u8], network: &str, roster: &Roster) -> Option<Epoch> {
     let verified = SignedDocument::parse(document).ok()?.verify(&roster.authorities().ok()?).ok()?;
     (verified.network_name() == network).then(|| verified.epoch())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use motemix_crypto::PublicKey;
+    use motemix_directory::{
+        AuthoritySecret, DocumentBuilder, Draft, NewNode, Parameters, ProfileName, Role, UnixTime,
+        document_len_limit,
+    };
+
+    use super::*;
+
+    fn document(epoch: u32, authority: &AuthoritySecret) -> Vec<u8> {
+        let draft = Draft {
+            network_name: "orchard",
+            epoch: Epoch(epoch),
+            valid_after: UnixTime(u64::from(epoch) * 3600),
+            valid_until: UnixTime(u64::from(epoch + 1) * 3600),
+            profile: ProfileName::Mote,
+            parameters: Parameters::new(2, 3),
+        };
+        let node = NewNode {
+            name: "mix-1",
+            role: Role::Mix { layer: 0 },
+            mix_key: PublicKey([9; 32]),
+            addresses: &[([192, 0, 2, 1], 4000).into()],
+        };
+        let mut out = vec![0; document_len_limit(1, 1)];
+        let mut builder = DocumentBuilder::encode(&mut out, &draft, [node].into_iter()).unwrap();
+        builder.sign(authority).unwrap();
+        builder.finish().unwrap().to_vec()
+    }
+
+    #[test]
+    fn a_pipe_in_a_document_s_place_is_passed_over() {
+        let place = tempfile::tempdir().unwrap();
+        let archive = Archive::open(place.path()).unwrap();
+        let authority = AuthoritySecret::from_bytes(&[7; 32]);
+        let roster = Roster::new(vec![authority.public_key()], 1).unwrap();
+        assert!(archive.keep(&document(6, &authority), "orchard", &roster).unwrap());
+        let pipe = archive.folder().file(Epoch(7));
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        let (tell, hear) = mpsc::channel();
+        thread::spawn(move || tell.send((archive.read(Epoch(7)), archive.before(Epoch(8)))));
+        let (read, before) = hear.recv_timeout(Duration::from_secs(20)).expect("nobody waits for a pipe");
+        assert_eq!((read, before.map(|(epoch, _)| epoch)), (None, Some(Epoch(6))));
+    }
 }

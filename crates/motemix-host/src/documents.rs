@@ -8,7 +8,7 @@ mod outlook;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use std::time::SystemTime;
 
 use motemix_crypto::PublicKey;
 use motemix_directory::{
-    Authorities, AuthorityKey, DocumentError, Entry, Epoch, MAX_NODES, MAX_SIGNATURES, NetworkDocument,
-    Parameters, ProfileName, Role, SignedDocument, UnixTime, VerifiedDocument, document_len_limit,
+    Authorities, AuthorityKey, DocumentError, Entry, Epoch, NetworkDocument, Parameters, ProfileName, Role,
+    SignedDocument, UnixTime, VerifiedDocument,
 };
 use motemix_sphinx::NodeId;
 
 pub use folder::{Folder, listed};
 pub use outlook::{Lasts, Outlook};
 
-use crate::{NodeConfig, store};
+use crate::NodeConfig;
 
 /// A folder of signed network documents, `<epoch>.cbor`.
 #[derive(Debug)]
@@ -303,10 +303,7 @@ impl Documents {
     ) -> Result<T, DocumentsError> {
         let path = self.folder.file(epoch);
         let failed = |problem| DocumentsError::new(&path, problem);
-        let limit = document_len_limit(MAX_NODES, MAX_SIGNATURES) as u64;
-        let mut bytes = Vec::new();
-        let read = store::file::open(&path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
-        read.map_err(|error| failed(DocumentsProblem::Read(error)))?;
+        let bytes = self.folder.load(epoch).map_err(|error| failed(DocumentsProblem::Read(error)))?;
         let authorities = Authorities::new(&self.authorities, self.threshold)
             .map_err(|_| failed(DocumentsProblem::Authorities))?;
         let refused = |error| failed(DocumentsProblem::Refused(error));
