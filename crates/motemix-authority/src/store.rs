@@ -49,7 +49,8 @@ const EVIDENCE: &str = "
 /// Epochs of which evidence is kept: it is of use while an epoch has no document.
 const EVIDENCE_KEPT: u64 = 4;
 
-/// Votes that are kept: an authority votes once in a round, also after a restart.
+/// Votes that are kept: an authority votes once in a round, also after a restart. As many of rounds
+/// that are yet to come, in which it voted when its clock was ahead.
 const VOTES: u64 = 8;
 
 /// A node that the operator admitted.
@@ -224,10 +225,16 @@ impl Store {
                 params![round.attempt, round.epoch.0, vote],
             )
             .map_err(failed)?;
+        // Counted from this round: votes of later ones, which a clock that was ahead left here, must
+        // not take its place. They stay, as those rounds will come.
         transaction
             .execute(
-                "DELETE FROM vote WHERE attempt NOT IN (SELECT attempt FROM vote ORDER BY attempt DESC LIMIT ?1)",
-                [VOTES],
+                "DELETE FROM vote
+                 WHERE attempt NOT IN
+                     (SELECT attempt FROM vote WHERE attempt <= ?1 ORDER BY attempt DESC LIMIT ?2)
+                 AND attempt NOT IN
+                     (SELECT attempt FROM vote WHERE attempt > ?1 ORDER BY attempt LIMIT ?2)",
+                params![round.attempt, VOTES],
             )
             .map_err(failed)?;
         let file = transaction
@@ -357,6 +364,30 @@ mod tests {
         let kept: u64 =
             store.connection.query_row("SELECT count(*) FROM vote", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, VOTES);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_keeps_nobody_from_voting_once_it_is_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("authority.db")).unwrap();
+        let vote = |attempt: u64, vote: &[u8]| {
+            store.vote_once(Round { epoch: Epoch(7), attempt }, vote).map_err(|error| error.to_string())
+        };
+        let kept = || -> u64 {
+            store.connection.query_row("SELECT count(*) FROM vote", [], |row| row.get(0)).unwrap()
+        };
+        // Twice, and ever farther.
+        for ahead in [1_000_000, 2_000_000] {
+            for attempt in ahead..ahead + 20 {
+                vote(attempt, b"ahead").unwrap();
+            }
+            for attempt in ahead / 1000..ahead / 1000 + 20 {
+                assert_eq!(vote(attempt, b"right").as_deref(), Ok(&b"right"[..]));
+                assert_eq!(vote(attempt, b"other").as_deref(), Ok(&b"right"[..]), "one in a round");
+                assert!(kept() <= 2 * VOTES, "{} votes", kept());
+            }
+        }
+        assert_eq!(vote(2_000_019, b"again").as_deref(), Ok(&b"ahead"[..]), "that round has come");
     }
 
     #[test]
