@@ -14,6 +14,7 @@
 mod round;
 mod site;
 mod status;
+mod turn;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use crate::config::AuthorityConfig;
 use crate::roster::Roster;
 use crate::store::Store;
 use crate::vote::Round;
+use turn::epoch_of_round;
 
 /// The most that a document is long.
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
@@ -150,12 +152,13 @@ impl Authority {
             let now = unix_time();
             let round_length = self.config.phase * 4;
             let attempt = now.as_millis() / round_length.as_millis();
-            let epoch = self.wanted(now);
+            let number = u64::try_from(attempt).unwrap_or(u64::MAX);
+            let epoch = self.wanted(now, number);
             // Whoever comes when a round is under way waits for the next, unless votes are taken.
             let late =
                 now.as_millis() - attempt * round_length.as_millis() > self.config.phase.as_millis() / 2;
             if let Some(epoch) = epoch.filter(|_| !late) {
-                let round = Round { epoch, attempt: u64::try_from(attempt).unwrap_or(u64::MAX) };
+                let round = Round { epoch, attempt: number };
                 if let Err(trouble) = self.take_part(round).await {
                     tracing::warn!(%epoch, "no document in this round: {trouble}");
                     self.state.borrow_mut().trouble = Some(trouble);
@@ -171,12 +174,11 @@ impl Authority {
         }
     }
 
-    /// The next epoch that has no document and is to have one by now.
-    fn wanted(&self, now: Duration) -> Option<Epoch> {
+    /// The epoch whose document is voted on in a round, if one is to have one by now.
+    fn wanted(&self, now: Duration, attempt: u64) -> Option<Epoch> {
         let present = self.config.epoch_at(UnixTime(now.as_secs()));
         let have = self.archive.epochs().unwrap_or_default();
-        let last = present.0.saturating_add(self.config.ahead);
-        (present.0..=last).map(Epoch).find(|epoch| !have.contains(epoch))
+        epoch_of_round(attempt, present, self.config.ahead, |epoch| have.contains(&epoch))
     }
 
     /// What the others say to one question, as far as they answer.
@@ -212,6 +214,10 @@ impl Authority {
         loop {
             if let Err(error) = self.archive.prune() {
                 tracing::warn!("documents: {error}");
+            }
+            let have = self.archive.epochs().unwrap_or_default();
+            if let Err(error) = self.store.forget_evidence(&have) {
+                tracing::warn!("{error}");
             }
             sleep(self.config.phase).await;
         }

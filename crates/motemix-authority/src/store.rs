@@ -46,8 +46,9 @@ const EVIDENCE: &str = "
         transcript BLOB NOT NULL
     ) STRICT";
 
-/// Epochs of which evidence is kept: it is of use while an epoch has no document.
-const EVIDENCE_KEPT: u64 = 4;
+/// Epochs of which evidence is kept: as many as are signed ahead at most, and the present one. It is
+/// of use while an epoch has no document, and later epochs may have theirs before it.
+const EVIDENCE_KEPT: u64 = 49;
 
 /// Votes that are kept: an authority votes once in a round, also after a restart. As many of rounds
 /// that are yet to come, in which it voted when its clock was ahead.
@@ -293,6 +294,21 @@ impl Store {
             .map_err(|error| self.failed(error))?;
         Ok(kept.and_then(|kept| Evidence::from_bytes(&kept)))
     }
+
+    /// Forgets why documents were promised of epochs that have one. The promises stay.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn forget_evidence(&self, done: &[Epoch]) -> Result<(), StoreError> {
+        let failed = |error| self.failed(error);
+        let mut rows = self.connection.prepare("SELECT epoch FROM evidence").map_err(failed)?;
+        let kept: Result<Vec<u32>, _> =
+            rows.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(failed);
+        for epoch in kept?.into_iter().filter(|epoch| done.contains(&Epoch(*epoch))) {
+            self.connection.execute("DELETE FROM evidence WHERE epoch = ?1", [epoch]).map_err(failed)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -319,13 +335,33 @@ mod tests {
         assert_eq!(store.evidence(Epoch(7)).unwrap(), Some(why(b"7")), "the first is passed on");
         assert_eq!(store.evidence(Epoch(8)).unwrap(), Some(why(b"8")));
         assert_eq!(store.evidence(Epoch(9)).unwrap(), None);
-        for epoch in 9..40 {
+        for epoch in 9..90 {
             assert!(store.promise(Epoch(epoch), Digest([3; 32]), &why(b"more")).unwrap());
         }
         let kept: u64 =
             store.connection.query_row("SELECT count(*) FROM evidence", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, EVIDENCE_KEPT);
         assert!(!store.promise(Epoch(7), Digest([2; 32]), &why(b"7")).unwrap(), "promises are for good");
+    }
+
+    /// One epoch has no document for long, while all later ones get theirs.
+    #[test]
+    fn evidence_stays_until_its_epoch_has_a_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("authority.db")).unwrap();
+        assert!(store.promise(Epoch(7), Digest([7; 32]), &why(b"7")).unwrap());
+        for epoch in 8..100 {
+            assert!(store.promise(Epoch(epoch), Digest([8; 32]), &why(b"later")).unwrap());
+            // The document comes a little later.
+            let done: Vec<_> = (8..epoch - 5).map(Epoch).collect();
+            store.forget_evidence(&done).unwrap();
+            assert_eq!(store.evidence(Epoch(7)).unwrap(), Some(why(b"7")));
+            assert!(store.evidence(Epoch(epoch)).unwrap().is_some());
+        }
+        assert_eq!(store.evidence(Epoch(93)).unwrap(), None);
+        assert!(!store.promise(Epoch(93), Digest([7; 32]), &why(b"other")).unwrap(), "promises are for good");
+        store.forget_evidence(&[Epoch(7)]).unwrap();
+        assert_eq!(store.evidence(Epoch(7)).unwrap(), None);
     }
 
     #[test]
