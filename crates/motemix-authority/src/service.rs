@@ -47,6 +47,9 @@ use turn::epoch_of_round;
 /// The most that a document is long.
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
 
+/// After so many rounds for nothing, later epochs have their turns.
+const STUCK: u32 = 4;
+
 /// Why an authority cannot work; prints as one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -116,6 +119,8 @@ struct Authority {
 struct State {
     /// The latest rounds, the one that is on as the last.
     rounds: Vec<Ceremony>,
+    /// In how many rounds no document was made of epochs of which this authority promised one.
+    promised: BTreeMap<Epoch, u32>,
     /// Why the last round made no document.
     trouble: Option<String>,
     /// Authorities that voted or signed twice.
@@ -161,7 +166,11 @@ impl Authority {
                 let round = Round { epoch, attempt: number };
                 if let Err(trouble) = self.take_part(round).await {
                     tracing::warn!(%epoch, "no document in this round: {trouble}");
-                    self.state.borrow_mut().trouble = Some(trouble);
+                    let state = &mut *self.state.borrow_mut();
+                    state.trouble = Some(trouble);
+                    if let Some(rounds) = state.promised.get_mut(&epoch) {
+                        *rounds += 1;
+                    }
                 }
             }
             let next = (attempt + 1) * round_length.as_millis();
@@ -178,7 +187,10 @@ impl Authority {
     fn wanted(&self, now: Duration, attempt: u64) -> Option<Epoch> {
         let present = self.config.epoch_at(UnixTime(now.as_secs()));
         let have = self.archive.epochs().unwrap_or_default();
-        epoch_of_round(attempt, present, self.config.ahead, |epoch| have.contains(&epoch))
+        let promised = &mut self.state.borrow_mut().promised;
+        promised.retain(|epoch, _| *epoch >= present && !have.contains(epoch));
+        let is_stuck = |epoch| promised.get(&epoch).is_some_and(|rounds| *rounds >= STUCK);
+        epoch_of_round(attempt, present, self.config.ahead, |epoch| have.contains(&epoch), is_stuck)
     }
 
     /// What the others say to one question, as far as they answer.

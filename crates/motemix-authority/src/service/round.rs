@@ -118,6 +118,7 @@ impl Authority {
         })?;
         let document = Digest::of_document(&counted.payload);
         let promised = self.store.promise(round.epoch, document, evidence);
+        self.state.borrow_mut().promised.entry(round.epoch).or_default();
         if !promised.map_err(|error| error.to_string())? {
             return Err(format!(
                 "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \

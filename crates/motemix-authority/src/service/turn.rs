@@ -5,9 +5,9 @@ use motemix_directory::Epoch;
 /// The epoch that the round of this attempt is about: one of those from the present one on, as many
 /// as are signed `ahead`, that have no document. `None` if all have one.
 ///
-/// The first of them has most rounds, because it is needed first. But if authorities cannot agree on
-/// it they may not before it is over, and the lead of the others would be used up meanwhile: so they
-/// have each second round, in turns, or each fourth while it is the present epoch that has none.
+/// It is the first of them: ids of nodes come from the document before. But if authorities have
+/// promised different documents of it they may not agree before it is over, and the lead of the
+/// others would be used up meanwhile. While it `is_stuck`, they have each second round, in turns.
 ///
 /// The attempt alone says whose turn it is. Who has another document than the others for a moment
 /// chooses as they do, unless it is that document's turn.
@@ -16,17 +16,17 @@ pub(super) fn epoch_of_round(
     present: Epoch,
     ahead: u32,
     has_document: impl Fn(Epoch) -> bool,
+    is_stuck: impl Fn(Epoch) -> bool,
 ) -> Option<Epoch> {
     let last = present.0.saturating_add(ahead);
     let missing: Vec<_> = (present.0..=last).map(Epoch).filter(|epoch| !has_document(*epoch)).collect();
     let (first, others) = missing.split_first()?;
-    let rounds = if *first == present { 4 } else { 2 };
-    if attempt % rounds != rounds - 1 {
+    if attempt.is_multiple_of(2) || !is_stuck(*first) {
         return Some(*first);
     }
     // By the epoch's own number: the turns do not shift when an epoch ends, or one has its document.
     let turns = u64::from(ahead) + 1;
-    let turn = attempt / rounds % turns;
+    let turn = attempt / 2 % turns;
     let next = others.iter().min_by_key(|epoch| (u64::from(epoch.0) + turns - turn) % turns);
     Some(*next.unwrap_or(first))
 }
@@ -39,8 +39,15 @@ mod tests {
 
     const AHEAD: u32 = 6;
 
+    /// While the first missing epoch is stuck.
     fn chosen(attempt: u64, present: u32, have: &BTreeSet<u32>) -> Option<u32> {
-        epoch_of_round(attempt, Epoch(present), AHEAD, |epoch| have.contains(&epoch.0)).map(|epoch| epoch.0)
+        chosen_if(true, attempt, present, have)
+    }
+
+    fn chosen_if(is_stuck: bool, attempt: u64, present: u32, have: &BTreeSet<u32>) -> Option<u32> {
+        let has_document = |epoch: Epoch| have.contains(&epoch.0);
+        let epoch = epoch_of_round(attempt, Epoch(present), AHEAD, has_document, |_| is_stuck);
+        epoch.map(|epoch| epoch.0)
     }
 
     #[test]
@@ -54,16 +61,17 @@ mod tests {
         assert_eq!(chosen(7, 40, &(40..=40 + AHEAD).collect()), None);
     }
 
-    /// Each round makes a document, and the present epoch has its own in the second at the latest.
+    /// One round after the other makes a document, in the order of their epochs: nodes that join
+    /// meanwhile keep the ids that they get.
     #[test]
-    fn a_new_network_has_its_documents_one_round_after_the_other() {
+    fn a_new_network_has_its_documents_in_their_order() {
         for begin in 0..100 {
             let mut have = BTreeSet::new();
-            for attempt in begin..=begin + u64::from(AHEAD) {
-                assert!(have.insert(chosen(attempt, 40, &have).unwrap()));
-                assert!(have.contains(&40) || attempt == begin, "the network waits");
+            for (attempt, epoch) in (begin..).zip(40..=40 + AHEAD) {
+                assert_eq!(chosen_if(false, attempt, 40, &have), Some(epoch));
+                have.insert(epoch);
             }
-            assert_eq!(chosen(0, 40, &have), None);
+            assert_eq!(chosen_if(false, 0, 40, &have), None);
         }
     }
 
@@ -73,10 +81,12 @@ mod tests {
     fn an_epoch_that_has_no_document_holds_up_no_other() {
         for (begin, stuck) in (0..50).flat_map(|begin| [40, 43, 46].map(|stuck| (begin, stuck))) {
             // Ten rounds an epoch.
-            let mut have = BTreeSet::new();
+            let (mut have, mut tried) = (BTreeSet::new(), 0);
             for attempt in begin..begin + 200 {
                 let present = 40 + u32::try_from((attempt - begin) / 10).unwrap();
-                have.extend(chosen(attempt, present, &have).filter(|epoch| *epoch != stuck));
+                let epoch = chosen_if(tried >= 4, attempt, present, &have);
+                tried += u32::from(epoch == Some(stuck));
+                have.extend(epoch.filter(|epoch| *epoch != stuck));
                 let due = attempt - begin > 35;
                 let lead =
                     (present + 1..).take_while(|epoch| have.contains(epoch) || *epoch == stuck).count();
