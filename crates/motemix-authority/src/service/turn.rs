@@ -88,8 +88,9 @@ mod tests {
                 tried += u32::from(epoch == Some(stuck));
                 have.extend(epoch.filter(|epoch| *epoch != stuck));
                 let due = attempt - begin > 35;
-                let lead =
-                    (present + 1..).take_while(|epoch| have.contains(epoch) || *epoch == stuck).count();
+                let lead = (present + 1..=present + AHEAD)
+                    .take_while(|epoch| have.contains(epoch) || *epoch == stuck)
+                    .count();
                 assert!(!due || lead >= 5, "{lead} epochs ahead in attempt {attempt}, epoch {present}");
             }
         }
