@@ -46,8 +46,8 @@ const EVIDENCE: &str = "
         transcript BLOB NOT NULL
     ) STRICT";
 
-/// Epochs of which evidence is kept: as many as are signed ahead at most, and the present one. It is
-/// of use while an epoch has no document, and later epochs may have theirs before it.
+/// Epochs of which evidence is kept: as many as are signed ahead at most, and the present one. It
+/// is of use while an epoch has no document, and later epochs may have theirs before it.
 const EVIDENCE_KEPT: u64 = 49;
 
 /// Votes that are kept: an authority votes once in a round, also after a restart. As many of rounds

@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// How long the document of epoch 7 is, if there is one, for who asks for it. Whoever reads it is
-    /// not waited for.
+    /// How long the document of epoch 7 is, if there is one, for who asks for it. Whoever reads it
+    /// is not waited for.
     fn asked(path: &Path) -> Option<usize> {
         let folder = Folder::new(path);
         let (tell, hear) = mpsc::channel();
