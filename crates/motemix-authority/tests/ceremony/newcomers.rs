@@ -18,7 +18,7 @@ enum Claim {
     Address,
 }
 
-/// Of which node it is claimed.
+/// The node whose key or address it is.
 const VICTIM: u8 = 1;
 /// The network before the claim: its least ids are vacant.
 const BEFORE: [Option<u8>; 5] = [None, None, Some(0), Some(VICTIM), Some(2)];
