@@ -24,7 +24,7 @@ pub(super) fn epoch_of_round(
     if attempt.is_multiple_of(2) || !is_stuck(*first) {
         return Some(*first);
     }
-    // By the epoch's own number: the turns do not shift when an epoch ends, or one has its document.
+    // By the epoch's own number: turns do not shift when an epoch ends, or has its document.
     let turns = u64::from(ahead) + 1;
     let turn = attempt / 2 % turns;
     let next = others.iter().min_by_key(|epoch| (u64::from(epoch.0) + turns - turn) % turns);
@@ -75,8 +75,8 @@ mod tests {
         }
     }
 
-    /// Nobody agrees on one epoch before it is over. All later ones have their documents long before
-    /// they begin, also if the network had none.
+    /// Nobody agrees on one epoch before it is over. All later ones have their documents long
+    /// before they begin, also if the network had none.
     #[test]
     fn an_epoch_that_has_no_document_holds_up_no_other() {
         for (begin, stuck) in (0..50).flat_map(|begin| [40, 43, 46].map(|stuck| (begin, stuck))) {
