@@ -119,8 +119,8 @@ struct Authority {
 struct State {
     /// The latest rounds, the one that is on as the last.
     rounds: Vec<Ceremony>,
-    /// In how many rounds no document was made of epochs of which this authority promised one.
-    promised: BTreeMap<Epoch, u32>,
+    /// In how many rounds no document was made of epochs for which enough votes were counted.
+    counted: BTreeMap<Epoch, u32>,
     /// Why the last round made no document.
     trouble: Option<String>,
     /// Authorities that voted or signed twice.
@@ -168,7 +168,7 @@ impl Authority {
                     tracing::warn!(%epoch, "no document in this round: {trouble}");
                     let state = &mut *self.state.borrow_mut();
                     state.trouble = Some(trouble);
-                    if let Some(rounds) = state.promised.get_mut(&epoch) {
+                    if let Some(rounds) = state.counted.get_mut(&epoch) {
                         *rounds += 1;
                     }
                 }
@@ -187,9 +187,9 @@ impl Authority {
     fn wanted(&self, now: Duration, attempt: u64) -> Option<Epoch> {
         let present = self.config.epoch_at(UnixTime(now.as_secs()));
         let have = self.archive.epochs().unwrap_or_default();
-        let promised = &mut self.state.borrow_mut().promised;
-        promised.retain(|epoch, _| *epoch >= present && !have.contains(epoch));
-        let is_stuck = |epoch| promised.get(&epoch).is_some_and(|rounds| *rounds >= STUCK);
+        let counted = &mut self.state.borrow_mut().counted;
+        counted.retain(|epoch, _| *epoch >= present && !have.contains(epoch));
+        let is_stuck = |epoch| counted.get(&epoch).is_some_and(|rounds| *rounds >= STUCK);
         epoch_of_round(attempt, present, self.config.ahead, |epoch| have.contains(&epoch), is_stuck)
     }
 

@@ -226,8 +226,8 @@ impl Store {
                 params![round.attempt, round.epoch.0, vote],
             )
             .map_err(failed)?;
-        // Counted from this round: votes of later ones, which a clock that was ahead left here, must
-        // not take its place. They stay, as those rounds will come.
+        // Counted from this round: votes of later ones, which a clock that was ahead left here,
+        // must not take its place. They stay, as those rounds will come.
         transaction
             .execute(
                 "DELETE FROM vote

@@ -86,7 +86,7 @@ pub enum TallyError {
         epoch: Epoch,
     },
     /// The nodes make no network.
-    #[error("{0}")]
+    #[error("{0}; see whether enough authorities admit each mix, all of them in the same layer")]
     Refused(BuildError),
 }
 

@@ -23,8 +23,9 @@ const UNANSWERED: u32 = 2;
 const NOISE: u32 = 8;
 /// Bytes that sightings of one authority, and heads of all its words, have at most.
 const SMALL_LEN: usize = 16 << 10;
-/// Rounds that others can ask for: the one that is on, and the one before.
-const ROUNDS: usize = 2;
+/// Rounds that others can ask for: the one that is on, and those before it. Of an epoch that is stuck
+/// each second one is, and what was said in its last one is still known.
+const ROUNDS: usize = 3;
 
 /// The longest transcript: what all authorities can say in a round has room, so that what a liar
 /// says takes nobody else's.
@@ -109,6 +110,7 @@ impl Authority {
 
     /// Signs what was counted, once the promise is on the disk.
     fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
+        self.state.borrow_mut().counted.entry(round.epoch).or_default();
         let evidence = counted.evidence.as_ref().ok_or_else(|| {
             format!(
                 "fewer than {} authorities said in time which votes they had; see whether the others run, and whether \
@@ -118,7 +120,6 @@ impl Authority {
         })?;
         let document = Digest::of_document(&counted.payload);
         let promised = self.store.promise(round.epoch, document, evidence);
-        self.state.borrow_mut().promised.entry(round.epoch).or_default();
         if !promised.map_err(|error| error.to_string())? {
             return Err(format!(
                 "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \

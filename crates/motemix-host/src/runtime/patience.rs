@@ -103,7 +103,7 @@ impl Patience<'_> {
                 Err(error) => self.without_document(&error),
             };
             let (refusal, awaited) = match reason.concern {
-                Concern::Documents => (answers::NO_DOCUMENT.to_owned(), "a network document"),
+                Concern::Documents => (reason.words.clone(), "a network document"),
                 concern => (format!("nothing is sent yet: {}", reason.words), concern.name()),
             };
             let mut reasons = vec![reason];

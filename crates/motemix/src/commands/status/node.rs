@@ -120,7 +120,12 @@ fn documents(document: &DocumentDetail, now: u64) -> String {
 fn told(authority: &ToldAuthority, epoch: u64) -> String {
     let ahead = |until: u64| counted(until.saturating_sub(epoch), "epoch", "epochs");
     let knows = authority.keys_until.map(|until| format!("those of {} from now on", ahead(until)));
-    let words: Vec<_> = knows.into_iter().chain(authority.problem.clone()).collect();
+    // What is wrong with a place begins with it.
+    let problem = authority.problem.as_ref().map(|words| {
+        let own = words.strip_prefix(&authority.at).and_then(|words| words.strip_prefix(": "));
+        own.unwrap_or(words).to_owned()
+    });
+    let words: Vec<_> = knows.into_iter().chain(problem).collect();
     format!("{}: {}", authority.at, words.join("; "))
 }
 
