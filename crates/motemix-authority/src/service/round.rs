@@ -23,8 +23,8 @@ const UNANSWERED: u32 = 2;
 const NOISE: u32 = 8;
 /// Bytes that sightings of one authority, and heads of all its words, have at most.
 const SMALL_LEN: usize = 16 << 10;
-/// Rounds that others can ask for: the one that is on, and those before it. Of an epoch that is stuck
-/// each second one is, and what was said in its last one is still known.
+/// Rounds that others can ask for: the one that is on, and those before it. Each second one may be
+/// about an epoch that is stuck, and what was said in its last one is still known.
 const ROUNDS: usize = 3;
 
 /// The longest transcript: what all authorities can say in a round has room, so that what a liar
