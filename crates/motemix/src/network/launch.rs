@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// How often to look whether a node answers.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// For one answer of a node on its control socket.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes at the end of a log in which its last line is looked for.
 const LAST_WORDS: u64 = 1 << 16;
