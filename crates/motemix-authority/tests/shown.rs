@@ -13,10 +13,10 @@ use motemix_authority::store::Store;
 use motemix_authority::transcript::{Transcript, Word};
 use motemix_authority::vote::{Digest, NewVote, Round, Sighting, Vote};
 use motemix_authority::{AuthorityConfig, run};
-use motemix_directory::{AuthoritySecret, UnixTime};
+use motemix_directory::{AuthoritySecret, MAX_DESCRIPTOR_LEN, UnixTime};
 use motemix_host::AuthorityKeyFile;
 use motemix_host::clock::unix_time;
-use motemix_host::web;
+use motemix_host::web::{self, WebError};
 use tokio::sync::oneshot;
 
 const PHASE: Duration = Duration::from_millis(250);
@@ -56,6 +56,17 @@ fn heard(at: SocketAddr, round: impl Fn() -> Round) -> (Round, Vec<u8>) {
     answers.next().expect("it votes")
 }
 
+/// A descriptor that is longer than a vote takes is not even read.
+fn refuses_what_no_vote_may_have(at: SocketAddr) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let at = at.to_string();
+    for (len, status) in [(MAX_DESCRIPTOR_LEN, 400), (MAX_DESCRIPTOR_LEN + 1, 413)] {
+        let handed_in = web::post(&at, "/descriptors", vec![0; len], Duration::from_secs(5));
+        let refused = runtime.block_on(handed_in).unwrap_err();
+        assert!(matches!(&refused, WebError::Refused { status: said, .. } if *said == status), "{refused}");
+    }
+}
+
 #[test]
 fn an_authority_that_starts_again_shows_why_it_promised() {
     let place = tempfile::tempdir().unwrap();
@@ -78,7 +89,9 @@ fn an_authority_that_starts_again_shows_why_it_promised() {
     let north = thread::spawn(move || run(&dir, |at| tell.send(at).unwrap(), async { drop(stopped.await) }));
     let round_length = PHASE.as_millis() * 4;
     let attempt = || u64::try_from(unix_time().as_millis() / round_length).unwrap();
-    let (round, transcript) = heard(hear.recv().unwrap(), || Round { epoch, attempt: attempt() });
+    let at = hear.recv().unwrap();
+    let (round, transcript) = heard(at, || Round { epoch, attempt: attempt() });
+    refuses_what_no_vote_may_have(at);
 
     let roster = config.roster().unwrap();
     let words = Transcript::read(&transcript).unwrap();
