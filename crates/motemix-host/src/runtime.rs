@@ -331,6 +331,14 @@ fn find_me(
     Ok(id)
 }
 
+/// Why there is no document in force, in the words of a node that gets them as this one does.
+fn without_document(config: &NodeConfig, error: &RuntimeError) -> String {
+    match error {
+        RuntimeError::Documents(error) if config.directory.is_some() => error.awaited(),
+        other => other.to_string(),
+    }
+}
+
 /// Why a node cannot start or go on; prints as one line with a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

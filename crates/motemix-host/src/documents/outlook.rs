@@ -83,14 +83,44 @@ impl Documents {
 }
 
 impl DocumentsError {
-    /// Whether the folder simply has no document of the present time.
-    pub fn is_absence(&self) -> bool {
-        matches!(
-            self.problem,
-            DocumentsProblem::Empty
-                | DocumentsProblem::Refused(
-                    DocumentError::Expired { .. } | DocumentError::NotYetValid { .. }
+    /// The same for a node to which documents come by themselves: nobody need sign or fetch one.
+    pub(crate) fn awaited(&self) -> String {
+        let why = "they come by themselves when the authorities make them (`motemix authority status`)";
+        match &self.problem {
+            DocumentsProblem::Empty => format!("none has come yet; {why}"),
+            DocumentsProblem::Refused(DocumentError::Expired { at, now }) => {
+                format!("the last one ended at {at}, and it is {now}; {why}, if this clock is right")
+            }
+            DocumentsProblem::Refused(DocumentError::NotYetValid { from, now }) => {
+                format!(
+                    "the first one is for later, from {from} on, and it is {now}; {why}, if this clock is right"
                 )
-        )
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use motemix_directory::UnixTime;
+
+    #[test]
+    fn a_node_to_which_documents_come_is_not_told_to_sign_them() {
+        let (early, late) = (UnixTime(1_000_000), UnixTime(2_000_000));
+        for problem in [
+            DocumentsProblem::Empty,
+            DocumentsProblem::Refused(DocumentError::Expired { at: early, now: late }),
+            DocumentsProblem::Refused(DocumentError::NotYetValid { from: late, now: early }),
+        ] {
+            let error = DocumentsError { file: "documents".into(), problem };
+            let words = error.awaited();
+            assert!(words.contains("authority status") && !words.contains("net renew"), "{words}");
+            assert!(!words.contains("sign") && !words.contains("fetch"), "{words}");
+        }
+        let unreadable = DocumentsProblem::Read(std::io::ErrorKind::PermissionDenied.into());
+        let error = DocumentsError { file: "documents".into(), problem: unreadable };
+        assert_eq!(error.awaited(), error.to_string(), "what nobody else mends is said as it is");
     }
 }

@@ -7,7 +7,7 @@ use motemix_sphinx::Profile;
 
 use super::driver::Driver;
 use super::epochs::{Due, Epochs};
-use super::{RuntimeError, WallClock, find_me};
+use super::{RuntimeError, WallClock, find_me, without_document};
 use crate::clock::{ClockMemory, ClockVerdict, Reading, Timekeeper};
 use crate::documents::{Documents, DocumentsError, DocumentsProblem, Later, Network};
 use crate::keys::NodeKey;
@@ -228,7 +228,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let reason = self.accepted(now).1;
         let problem = reason.map_or_else(
             || format!("the network document expired at {}", self.epochs.valid_until()),
-            |error| error.to_string(),
+            |error| without_document(self.config, &error),
         );
         self.examination.without_document(problem);
     }

@@ -173,11 +173,15 @@ impl Seeker {
                 let present = known.map_or(counted, |known| known.epoch_at(now));
                 herald.tell(&self.from, present, length, self.patience).await;
             }
-            // Nodes do not ask all at once, and who has no document asks often.
+            // Nodes do not ask all at once. Who has no document of the present asks often, though
+            // it may have those of later epochs.
             let usual = (length / 8).clamp(SOONEST, LATEST);
+            let in_force = known.is_some_and(|known| {
+                self.folder.epochs().is_ok_and(|have| have.contains(&known.epoch_at(now)))
+            });
             let lasts =
                 |until: Duration| known.is_some_and(|known| now.0 + until.as_secs() < known.valid_until.0);
-            let usual = match (lasts(Duration::ZERO), lasts(length * AHEAD)) {
+            let usual = match (in_force, lasts(length * AHEAD)) {
                 (true, true) => usual,
                 (true, false) => usual.min(SOMETIME_SOON),
                 _ => usual.min(SOON),

@@ -15,7 +15,7 @@ use super::epochs::Epochs;
 use super::mailroom::Mailroom;
 use super::snapshot::Shared;
 use super::watch::Watch;
-use super::{RuntimeError, answers, find_me};
+use super::{RuntimeError, answers, find_me, without_document};
 use crate::NodeConfig;
 use crate::control::{Call, Request, Response};
 use crate::documents::{Documents, DocumentsProblem, Network};
@@ -139,6 +139,7 @@ impl Patience<'_> {
     }
 
     fn without_document(&self, error: &RuntimeError) -> Reason {
+        let error = without_document(self.config, error);
         let mut words = format!("no network document is in force, so nothing is sent: {error}");
         if let Some(why) = self.shared.silence() {
             words = format!("{words}; none comes: {why}");
