@@ -87,7 +87,7 @@
 // What the parts of a node and of a mote take, at most.
 #if UINTPTR_MAX > 0xffffffff
 #define MOTEMIX_NODE_BASE_SIZE 2232
-#define MOTEMIX_MOTE_BASE_SIZE 3696
+#define MOTEMIX_MOTE_BASE_SIZE 3704
 #define MOTEMIX_NEIGHBOURS_SIZE 1664
 #define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 388
@@ -96,7 +96,7 @@
 #define MOTEMIX_HEADER_SIZE 408
 #else
 #define MOTEMIX_NODE_BASE_SIZE 2096
-#define MOTEMIX_MOTE_BASE_SIZE 3312
+#define MOTEMIX_MOTE_BASE_SIZE 3320
 #define MOTEMIX_NEIGHBOURS_SIZE 1616
 #define MOTEMIX_SESSION_SIZE 64
 #define MOTEMIX_PACKET_SIZE 388
@@ -407,6 +407,8 @@ enum motemix_warning
     MOTEMIX_WARNING_READINGS_DROPPED = 9,
     // Loops do not come back as they should: packets are dropped or held up on their way.
     MOTEMIX_WARNING_LOOPS_LOST = 10,
+    // A neighbour's network document is refused, for this reason.
+    MOTEMIX_WARNING_DOCUMENT_REFUSED = 11,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -678,6 +680,9 @@ typedef struct motemix_platform {
     void (*discarded)(void *context, uint64_t message, uint8_t tries);
     // An epoch begins: the node has turned to the next network document. May be null.
     void (*epoch_begins)(void *context, uint32_t epoch);
+    // A neighbour had the network document of the next epoch, which is in flash now: nobody need give
+    // it to this mote. May be null.
+    void (*document_came)(void *context, uint32_t epoch);
     // Somebody should see to something: what, and why. May be null.
     void (*warned)(void *context, motemix_warning warning, motemix_status reason);
     // Handed to the callbacks above, and never looked at; random bytes and flash have their own.

@@ -78,6 +78,9 @@ say(const struct motemix_news *news)
   case MOTEMIX_NEWS_EPOCH:
     printf("epoch %lu begins\n", (unsigned long)news->message);
     break;
+  case MOTEMIX_NEWS_DOCUMENT:
+    printf("a neighbour had the document of epoch %lu\n", (unsigned long)news->message);
+    break;
   default:
     /* The log says it. */
     break;

@@ -88,6 +88,8 @@ enum motemix_news_kind {
   MOTEMIX_NEWS_EPOCH,
   /* Somebody should see to `warning`, because of `reason`. */
   MOTEMIX_NEWS_WARNING,
+  /* A neighbour had the network document of epoch `message`: nobody need give it to this mote. */
+  MOTEMIX_NEWS_DOCUMENT,
 };
 
 struct motemix_news {

@@ -111,6 +111,14 @@ epoch_begins(void *context, uint32_t epoch)
 }
 
 static void
+document_came(void *context, uint32_t epoch)
+{
+  (void)context;
+  LOG_INFO("a neighbour had the document of epoch %lu\n", (unsigned long)epoch);
+  motemix_news_of(MOTEMIX_NEWS_DOCUMENT)->message = epoch;
+}
+
+static void
 warned(void *context, motemix_warning warning, motemix_status reason)
 {
   struct motemix_news *told = motemix_news_of(MOTEMIX_NEWS_WARNING);
@@ -153,6 +161,7 @@ run_open(void *arg)
   platform.acknowledged = acknowledged;
   platform.discarded = discarded;
   platform.epoch_begins = epoch_begins;
+  platform.document_came = document_came;
   platform.warned = warned;
   if(motemix_arch_flash(&platform.flash) != 0) {
     broken = MOTEMIX_STATUS_FLASH_FAILED;

@@ -19,8 +19,7 @@ pub(super) struct Ear<'c> {
 
 impl Console for Ear<'_> {
     const SAYS: bool = false;
-    // A SAM R21 with RIOT has no 4 kB of flash left for it.
-    const EXCHANGES: bool = false;
+    const EXCHANGES: bool = super::EXCHANGES;
 
     fn read(&mut self) -> Option<u8> {
         None
@@ -29,8 +28,9 @@ impl Console for Ear<'_> {
     fn write(&mut self, _text: &str) {}
 
     fn notice(&mut self, news: News<'_>) {
-        let Platform { received, acknowledged, discarded, epoch_begins, warned, context, .. } =
-            *self.platform;
+        let Platform {
+            received, acknowledged, discarded, epoch_begins, document_came, warned, context, ..
+        } = *self.platform;
         if let (News::Event(event), Some(readings)) = (&news, self.readings) {
             // SAFETY: they are used by nobody else while the node says what happens.
             unsafe { readings.get() }.hear(event);
@@ -62,6 +62,12 @@ impl Console for Ear<'_> {
                     unsafe { epoch_begins(context, epoch.0) }
                 }
             }
+            News::DocumentCame { epoch, .. } => {
+                if let Some(document_came) = document_came {
+                    // SAFETY: as above.
+                    unsafe { document_came(context, epoch.0) }
+                }
+            }
             News::Warning(warning) => {
                 if let Some(warned) = warned {
                     let (kind, reason) = told(warning);
@@ -86,6 +92,7 @@ fn told(warning: Warning) -> (WarningKind, Status) {
         Warning::TagNotKept(error) => (WarningKind::TagNotKept, error.into()),
         Warning::ReadingsDropped(error) => (WarningKind::ReadingsDropped, error.into()),
         Warning::NoNextEpoch(refusal) => (WarningKind::NoNextEpoch, refusal.into()),
+        Warning::DocumentRefused(refusal) => (WarningKind::DocumentRefused, refusal.into()),
         Warning::LoopsLost => (WarningKind::LoopsLost, Status::Refused),
         _ => (WarningKind::Other, Status::Refused),
     }

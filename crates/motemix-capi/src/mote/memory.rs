@@ -211,6 +211,10 @@ impl Inner {
         self.link = LinkCounters::default();
         // SAFETY: the network document in it was dropped, and from now on it is `running`'s.
         unsafe { (*running).lend_document(self.document()) };
+        if super::EXCHANGES {
+            // SAFETY: written above, and used by nobody else.
+            unsafe { (*running).exchange_documents(now) };
+        }
         Ok(())
     }
 

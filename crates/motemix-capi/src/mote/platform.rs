@@ -74,6 +74,9 @@ pub struct Platform {
     pub discarded: Option<unsafe extern "C" fn(context: *mut c_void, message: u64, tries: u8)>,
     /// An epoch begins: the node has turned to the next network document. May be null.
     pub epoch_begins: Option<unsafe extern "C" fn(context: *mut c_void, epoch: u32)>,
+    /// A neighbour had the network document of the next epoch, which is in flash now: nobody need give
+    /// it to this mote. May be null.
+    pub document_came: Option<unsafe extern "C" fn(context: *mut c_void, epoch: u32)>,
     /// Somebody should see to something: what, and why. May be null.
     pub warned: Option<unsafe extern "C" fn(context: *mut c_void, warning: WarningKind, reason: Status)>,
     /// Handed to the callbacks above, and never looked at; random bytes and flash have their own.
@@ -109,10 +112,12 @@ pub enum WarningKind {
     ReadingsDropped = 9,
     /// Loops do not come back as they should: packets are dropped or held up on their way.
     LoopsLost = 10,
+    /// A neighbour's network document is refused, for this reason.
+    DocumentRefused = 11,
 }
 
 impl WarningKind {
-    const TEXTS: [&'static CStr; 11] = [
+    const TEXTS: [&'static CStr; 12] = [
         c"the network document has expired, nothing of this node's own leaves; give it the next one",
         c"the epoch has ended, nothing is forwarded; give this node the next network document",
         c"the next epoch does not begin",
@@ -124,6 +129,7 @@ impl WarningKind {
         c"something that this version has no text for",
         c"this mote's own readings are dropped",
         c"own packets do not come back: they are dropped or held up on their way",
+        c"a neighbour's network document is refused",
     ];
 }
 

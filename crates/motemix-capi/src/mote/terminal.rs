@@ -114,8 +114,7 @@ impl<'c> Terminal<'c> {
 }
 
 impl Console for Terminal<'_> {
-    // As for the application's ear.
-    const EXCHANGES: bool = false;
+    const EXCHANGES: bool = super::EXCHANGES;
 
     fn read(&mut self) -> Option<u8> {
         if let Some((first, rest)) = self.line.split_first() {

@@ -39,7 +39,7 @@ mod flash;
 mod lines;
 mod random;
 pub(crate) mod readings;
-mod stories;
+pub(crate) mod stories;
 
 pub(crate) use flash::everything_is_refused;
 

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::ports::readings::a_network_signs_and_a_host_believes;
+use crate::ports::stories::a_document_is_handed_on;
 use crate::ports::{Mote, absent, members, run_members};
 use crate::shell::{PATIENCE, Shell};
 use crate::signed::{Authority, BEGINS, FIRST};
@@ -212,6 +213,18 @@ fn a_mote_of_contiki_signs_readings_that_a_host_believes_where_contiki_is() {
 
 #[test]
 #[ignore = "needs RIOT: RIOTBASE names where it is"]
+fn motes_of_riot_hand_documents_on_where_riot_is() {
+    Motes::of(&[System::Riot; 5], true).hand_documents_on();
+}
+
+#[test]
+#[ignore = "needs Contiki-NG: CONTIKI names where it is"]
+fn motes_of_contiki_hand_documents_on_where_contiki_is() {
+    Motes::of(&[System::Contiki; 5], true).hand_documents_on();
+}
+
+#[test]
+#[ignore = "needs RIOT: RIOTBASE names where it is"]
 fn riots_application_signs_on_an_openmote_and_fits_a_sam_r21_without_where_riot_is() {
     let place = tempfile::tempdir().expect("a temporary directory");
     for (board, signs) in [("openmote-b", true), ("samr21-xpro", false)] {
@@ -237,6 +250,12 @@ fn motes_of_both_write_to_each_other_where_both_are() {
 #[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
 fn motes_of_both_protect_their_links_where_both_are() {
     Motes::of(&BOTH, true).protect_what_they_say();
+}
+
+#[test]
+#[ignore = "needs both: RIOTBASE and CONTIKI name where they are"]
+fn motes_of_both_hand_documents_on_where_both_are() {
+    Motes::of(&BOTH, true).hand_documents_on();
 }
 
 /// In turns, so that neighbours in the ring run on different systems.
@@ -333,6 +352,11 @@ impl Motes {
             motes[0].ask("motemix start", "ok");
         };
         a_network_signs_and_a_host_believes(motes, &mut restart);
+    }
+
+    fn hand_documents_on(&mut self) {
+        a_document_is_handed_on(&mut self.motes, &of_frames(true));
+        self.nothing_was_unprotected();
     }
 
     fn write_without_protection(&mut self) {

@@ -151,6 +151,12 @@ static void epoch_begins(void *context, uint32_t epoch)
     printf("motemix: epoch %lu begins\n", (unsigned long)epoch);
 }
 
+static void document_came(void *context, uint32_t epoch)
+{
+    (void)context;
+    printf("motemix: a neighbour had the document of epoch %lu\n", (unsigned long)epoch);
+}
+
 static void warned(void *context, motemix_warning warning, motemix_status reason)
 {
     (void)context;
@@ -368,6 +374,7 @@ static motemix_status open_mote(void)
         .acknowledged = acknowledged,
         .discarded = discarded,
         .epoch_begins = epoch_begins,
+        .document_came = document_came,
         .warned = warned,
     };
 

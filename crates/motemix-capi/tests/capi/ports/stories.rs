@@ -25,6 +25,7 @@ on_both_ports! {
     a_full_inbox_turns_messages_away_until_it_is_read,
     junk_from_a_stranger_stops_nobody,
     motes_turn_to_the_next_epoch_and_say_when_there_is_none,
+    a_document_that_one_mote_was_given_comes_to_the_others,
     motes_that_protect_their_links_make_keys_and_write_to_each_other,
     what_is_forged_in_a_neighbours_name_is_counted_and_stops_nobody,
     a_mote_without_room_for_keys_says_so,
@@ -441,6 +442,39 @@ fn motes_turn_to_the_next_epoch_and_say_when_there_is_none(port: &'static Port) 
         motes[mote].ask("motemix start", words.document.expired);
     }
     introduce_again(&mut motes[0], &authority);
+}
+
+fn a_document_that_one_mote_was_given_comes_to_the_others(port: &'static Port) {
+    let (link, authority) = (Link::of(port, 4), Authority::new(1));
+    let mut motes = network(&link, &authority);
+    a_document_is_handed_on(&mut motes, &authority);
+}
+
+/// Somebody gives the next epoch's document to one mote, and its neighbours ask for it.
+pub(crate) fn a_document_is_handed_on(motes: &mut [Mote], authority: &Authority) {
+    let next = Epoch(FIRST.0 + 1);
+    let members = members(motes, next);
+    let turn = BEGINS + EPOCH_LEN;
+    let document = authority.sign_for(next, (turn, turn + 3600), &members);
+    // The nearer the end of the epoch, the more often a mote asks.
+    for mote in &mut *motes {
+        restart(mote, turn - 400);
+    }
+    let kept = (motes[0].port.words.kept_next)(next, turn);
+    motes[0].give(&document, &kept);
+    for mote in &mut motes[1..] {
+        let came = format!("a neighbour had the document of epoch {next}");
+        assert!(mote.until_within(Duration::from_mins(6), &came).is_some(), "it comes before the epoch ends");
+    }
+    for mote in &mut *motes {
+        restart(mote, turn - SOON);
+    }
+    let last = motes.len() - 1;
+    let runs_in = (motes[0].port.words.runs_in)(next);
+    for mote in &mut *motes {
+        mote.until_status(&[&runs_in]);
+    }
+    motes[last].send("node-0", "in an epoch that nobody gave it");
 }
 
 fn restart(mote: &mut Mote, time: u64) {
