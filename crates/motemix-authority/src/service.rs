@@ -8,9 +8,11 @@
 //! | `GET /documents/EPOCH` | that document |
 //! | `GET /rounds/EPOCH/ATTEMPT` | all that was said in a round, for the other authorities |
 //! | `GET /status` | how things are, as JSON |
-//! | `GET /healthz` | 200 `ok`, or 503 and why |
+//! | `GET /metrics` | the same in figures, as Prometheus reads them |
+//! | `GET /healthz` | 200 `ok`, 200 and what is a warning, or 503 and why |
 //! | `GET /readyz` | 200 `ready` if there is a document of this epoch, or 503 |
 
+mod figures;
 mod round;
 mod site;
 mod status;
@@ -130,6 +132,8 @@ struct State {
     /// Transcripts as they were given out last, by the round and what had been taken by then.
     given: BTreeMap<(Round, u64), Bytes>,
     summaries: status::Summaries,
+    /// Nodes for which the last vote had no room.
+    left_out: Vec<String>,
     /// How long words of others took in this round that were refused, by their places.
     noise: BTreeMap<String, Duration>,
 }

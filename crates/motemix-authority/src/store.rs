@@ -170,6 +170,15 @@ impl Store {
         Ok(members)
     }
 
+    /// How many nodes were admitted.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn admitted(&self) -> Result<u32, StoreError> {
+        let count = self.connection.query_row("SELECT count(*) FROM member", [], |row| row.get(0));
+        count.map_err(|error| self.failed(error))
+    }
+
     /// Keeps what a member says of itself, unless it said something later.
     ///
     /// # Errors

@@ -39,7 +39,8 @@ use crate::web::converse;
 
 /// Connections served at a time; a further one takes the place of the oldest of whoever has most.
 const CONNECTIONS: usize = 8;
-const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The type of what [`Metrics::encode`] makes.
+pub const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The values of one scrape.
 ///

@@ -103,6 +103,9 @@ fn an_authority_that_says_two_things_is_told_of_and_makes_no_second_document() {
         let said = motemix(["authority", "status", &world.at(name)]).succeeds();
         assert!(said.contains("said two things"), "{name}: {said}");
         assert!(said.contains("mix-4"), "{name}: {said}");
+        assert!(world.asked(name, "/metrics").contains("motemix_authority_others_lied 1"), "{name}");
+        let health = world.asked(name, "/healthz");
+        assert!(health.starts_with("HTTP/1.1 200 ") && health.contains("voted or signed twice"), "{health}");
     }
     for epoch in before..=before + 3 {
         let have: Vec<_> = [&AUTHORITIES[..], &["twin"]]
@@ -113,6 +116,52 @@ fn an_authority_that_says_two_things_is_told_of_and_makes_no_second_document() {
             .collect();
         assert!(have.len() >= 2 && have.windows(2).all(|pair| pair[0] == pair[1]), "epoch {epoch}");
     }
+}
+
+/// Each operator decides for itself, and by hand. `authority status` of its folder asks the others.
+#[test]
+fn operators_see_where_they_do_not_agree() {
+    let mut world = with_mixes();
+    let north = world.dir("north");
+    let looks = |world: &mut World| world.says("north", &["authority", "status", &north]).succeeds();
+    let said = looks(&mut world);
+    assert!(said.ends_with("the other authorities say the same\n"), "{said}");
+
+    let (south, east) = (world.at("south"), world.at("east"));
+    motemix(["authority", "remove", &world.dir("south"), "mix-4"]).succeeds();
+    world.admit("mix-2", "mix-2", Some(1), &["east"]);
+    world.init("shed", "shed", false);
+    world.admit("shed", "shed", None, &["south", "east"]);
+    world.kill("east");
+    program::edit(&world.path("east").join("authority.toml"), "mean_delay = \"20ms\"", "mean_delay = \"2s\"");
+    world.serve("east");
+    let said = looks(&mut world);
+    for (begin, end) in [
+        (format!("{east}: mean_delay is \"2s\""), "and \"20ms\" here; it has to be the same".to_owned()),
+        ("mix-4 (".to_owned(), format!("): not admitted by {south}")),
+        (format!("mix-2: mix, layer 1 at {east}"), "and mix, layer 0 here".to_owned()),
+        ("shed (".to_owned(), "and not here".to_owned()),
+    ] {
+        assert!(said.lines().any(|line| line.starts_with(&begin) && line.ends_with(&end)), "{begin}: {said}");
+    }
+    let told = world.says("north", &["authority", "status", "--json", &north]).succeeds();
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["differences"].as_array().map(Vec::len), Some(4), "{told}");
+    assert_eq!(told["parameters"]["mean_delay"], "20ms");
+
+    // One that is gone is told of once, be it by the authority or by this command.
+    world.kill("south");
+    let silent = |told: &str| told.lines().any(|line| line == "motemix_authority_others_silent 1");
+    wait_until("south alone is silent", || {
+        world.asked("north", "/healthz").contains(&south) && silent(&world.asked("north", "/metrics"))
+    });
+    let told = world.asked("north", "/metrics");
+    for figure in ["nodes 4", "others 2", "others_lied 0", "nodes_left_out 0", "documents 0"] {
+        let line = format!("motemix_authority_{figure}");
+        assert!(told.lines().any(|told| told == line), "{line}: {told}");
+    }
+    let said = looks(&mut world);
+    assert_eq!(said.lines().filter(|line| line.contains(&south)).count(), 1, "{said}");
 }
 
 /// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes

@@ -1,7 +1,11 @@
 //! What is installed beside the program: units of systemd, alerts of Prometheus and a dashboard of
 //! Grafana, checked by the programs that read them, and against what nodes tell.
 
+#[path = "operators/namespaces.rs"]
+mod namespaces;
 mod program;
+#[path = "operators/world.rs"]
+mod world;
 
 use program::{Network, Run, Running, motemix};
 use serde_json::{Value, json};
@@ -13,6 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use world::World;
 
 fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
@@ -118,17 +123,19 @@ fn alerts_sound_when_they_should_and_not_before() {
     tool("promtool", "promtool", &["test", "rules", tests.to_str().expect("UTF-8")]).succeeds();
 }
 
-/// What the alerts ask for is what a node tells, with a remedy that the manual has.
+/// What the alerts ask for is what a node or an authority tells, with a remedy that the manual has.
 #[test]
-fn alerts_ask_for_what_nodes_tell() {
+fn alerts_ask_for_what_nodes_and_authorities_tell() {
     let rules = fs::read_to_string(packaging().join("prometheus/motemix.rules.yml")).expect("rules");
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
     let manual = fs::read_to_string(manual).expect("the manual");
-    for heading in ["How a node is", "Loops that do not come back", "Which mix loses packets"] {
+    for heading in
+        ["How a node is", "How an authority is", "Loops that do not come back", "Which mix loses packets"]
+    {
         assert!(rules.contains(heading) && manual.contains(&format!("## {heading}")), "{heading}");
     }
     let network = Running::up(Network::init(&["--mixes", "3", "--motes", "1"]));
-    let told = told_in_full(&network, "mix-1");
+    let told = told_in_full(&network, "mix-1") + &told_by_an_authority();
     let words = rules.split(|one: char| !one.is_ascii_lowercase() && one != '_');
     let asked: BTreeSet<_> = words.filter(|word| word.starts_with("motemix_")).collect();
     assert!(!asked.is_empty());
@@ -144,6 +151,11 @@ fn alerts_ask_for_what_nodes_tell() {
 fn told_in_full(network: &Running, node: &str) -> String {
     let socket = network.0.path(&format!("nodes/{node}/state/metrics.sock"));
     metrics(UnixStream::connect(socket).expect("it listens"))
+}
+
+/// What one of three authorities tells everybody.
+fn told_by_an_authority() -> String {
+    World::on_loopback().asked("north", "/metrics")
 }
 
 fn metrics(mut stream: impl Read + Write) -> String {
@@ -166,7 +178,7 @@ fn asks(panel: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_dashboard_asks_for_what_nodes_tell() {
+fn the_dashboard_asks_for_what_nodes_and_authorities_tell() {
     let path = packaging().join("grafana/motemix.json");
     let dashboard = fs::read_to_string(path).expect("a dashboard");
     let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
@@ -178,6 +190,7 @@ fn the_dashboard_asks_for_what_nodes_tell() {
     let in_full = told_in_full(&running, "mix-1");
     let address = running.status_of("mix-1")["status"]["metrics"].as_str().expect("an address").to_owned();
     let to_everybody = metrics(TcpStream::connect(address).expect("it listens"));
+    let by_authority = told_by_an_authority();
     let (mut rules, mut row, mut seen) = (Vec::new(), "", 0);
     for panel in panels {
         let title = panel["title"].as_str().expect("a title");
@@ -191,7 +204,11 @@ fn the_dashboard_asks_for_what_nodes_tell() {
             let words = asked.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
             for metric in words.filter(|word| word.starts_with("motemix_")) {
                 // What says how many packets there are is not for everybody.
-                let told = if row.starts_with("All nodes") { &to_everybody } else { &in_full };
+                let told = match row.split(':').next() {
+                    Some("All nodes") => &to_everybody,
+                    Some("Authorities") => &by_authority,
+                    _ => &in_full,
+                };
                 assert!(is_told(told, metric), "{title}: {metric} is not told under {row:?}");
                 seen += 1;
             }

@@ -167,16 +167,17 @@ impl Authority {
             })
             .collect();
         let left_out = leave_out_the_longest(&mut candidates);
+        let left_out = left_out.iter().filter_map(|(_, file)| Some(described(file)?.name.to_owned()));
+        let left_out: Vec<_> = left_out.collect();
         if !left_out.is_empty() {
-            let names = left_out.iter().filter_map(|(_, file)| described(file)).map(|node| node.name);
-            let some: Vec<_> = names.take(8).collect();
             tracing::warn!(
                 "{} nodes are not voted for, {} among them: their descriptors are the longest, and a vote has room \
                  for {MAX_VOTE_LEN} bytes; have nodes give keys of fewer epochs, or admit fewer nodes",
                 left_out.len(),
-                some.join(", ")
+                left_out.iter().take(8).cloned().collect::<Vec<_>>().join(", ")
             );
         }
+        self.state.borrow_mut().left_out = left_out;
         let vote = NewVote {
             attempt: round.attempt,
             previous: self.archive.before(round.epoch),

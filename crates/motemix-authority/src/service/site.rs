@@ -28,6 +28,7 @@ impl Site for Authority {
                 authorities: self.roster.keys().iter().map(hex).collect(),
             }),
             "/status" => self.status(),
+            "/metrics" => self.figures(),
             "/healthz" => self.health(),
             "/readyz" => self.readiness(),
             _ => {
@@ -87,6 +88,14 @@ impl Authority {
         answer
     }
 
+    /// How many epochs from the present one on have a document, without a gap.
+    pub(super) fn lasts(&self) -> usize {
+        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
+        let have = self.archive.epochs().unwrap_or_default();
+        let later = have.iter().filter(|epoch| **epoch >= present);
+        later.zip(present.0..).take_while(|(epoch, expected)| epoch.0 == *expected).count()
+    }
+
     /// Whether there is a document for whoever asks now.
     fn readiness(&self) -> Answer {
         let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
@@ -98,25 +107,23 @@ impl Authority {
 
     /// Until when documents last, and what is wrong.
     fn health(&self) -> Answer {
-        let now = unix_time();
-        let present = self.config.epoch_at(UnixTime(now.as_secs()));
         let state = self.state.borrow();
-        let have = self.archive.epochs().unwrap_or_default();
-        let later = have.iter().filter(|epoch| **epoch >= present);
-        let lasts = later.zip(present.0..).take_while(|(epoch, expected)| epoch.0 == *expected).count();
+        let lasts = self.lasts();
         let mut lines = Vec::new();
         if lasts == 0 {
             lines.push("there is no document of this epoch".to_owned());
         } else if lasts * 2 <= self.config.ahead as usize {
             lines.push(format!("there are documents of {lasts} epochs only, of {} ahead", self.config.ahead));
         }
-        if let Some(trouble) = state.trouble.as_ref().filter(|_| !lines.is_empty()) {
+        let status = if lines.is_empty() { 200 } else { 503 };
+        if let Some(trouble) = state.trouble.as_ref().filter(|_| status == 503) {
             lines.push(trouble.clone());
         }
-        if !lines.is_empty() {
-            lines.push("`motemix authority status` shows which authorities do not answer".to_owned());
+        lines.extend(warnings(&state));
+        if lines.is_empty() {
+            lines.push("ok".to_owned());
         }
-        if lines.is_empty() { Answer::text(200, "ok\n") } else { Answer::text(503, lines.join("\n") + "\n") }
+        Answer::text(status, lines.join("\n") + "\n")
     }
 
     fn status(&self) -> Answer {
@@ -137,13 +144,35 @@ impl Authority {
             documents: self.archive.epochs().unwrap_or_default().into_iter().map(|epoch| epoch.0).collect(),
             threshold: self.config.threshold,
             authorities: self.roster.len(),
+            epoch_length_s: self.config.epoch_length.as_secs(),
+            parameters: &self.config.parameters,
             trouble: state.trouble.as_deref(),
             liars: state.liars.iter().map(ToString::to_string).collect(),
             silent: state.silent.values().collect(),
+            left_out: &state.left_out,
             nodes,
         };
         json(&report)
     }
+}
+
+/// What is wrong though documents may be made.
+fn warnings(state: &State) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(state.silent.values().map(|why| format!("an authority does not answer: {why}")));
+    lines.extend(state.liars.iter().map(|liar| {
+        format!(
+            "authority {liar} voted or signed twice: two programs have its key, or it lies; ask its operator"
+        )
+    }));
+    if !state.left_out.is_empty() {
+        lines.push(format!(
+            "a vote has no room for {} of the nodes: have nodes give keys of fewer epochs, or admit fewer; \
+             `motemix authority status` names them",
+            state.left_out.len()
+        ));
+    }
+    lines
 }
 
 fn transcript_of(ceremony: &Ceremony) -> Vec<u8> {

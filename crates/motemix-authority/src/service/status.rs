@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use motemix_directory::{Epoch, Role};
 use serde::Serialize;
 
+use crate::config::Agreed;
 use crate::store::Member;
 use crate::vote::described;
 
@@ -25,9 +26,13 @@ pub(super) struct Report<'r> {
     pub(super) documents: Vec<u32>,
     pub(super) threshold: u8,
     pub(super) authorities: usize,
+    pub(super) epoch_length_s: u64,
+    pub(super) parameters: &'r Agreed,
     pub(super) trouble: Option<&'r str>,
     pub(super) liars: Vec<String>,
     pub(super) silent: Vec<&'r String>,
+    /// Nodes for which the last vote had no room.
+    pub(super) left_out: &'r [String],
     pub(super) nodes: Vec<Node<'r>>,
 }
 

@@ -143,9 +143,13 @@ pub struct AuthorityRemove {
 }
 
 /// Shows how an authority and its network are: documents, admitted nodes, other authorities.
+///
+/// With a folder, asks the other authorities as well, and shows where they differ: whom they admit,
+/// in which layer, and what all nodes agree on.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
+Examples:
+  motemix authority status north
   motemix authority status 192.0.2.1:7000")]
 pub struct AuthorityStatus {
     /// Host and port of a running authority, or the folder of one on this machine.

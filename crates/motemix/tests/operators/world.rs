@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -315,6 +316,15 @@ impl World {
         let socket = self.path(folder).join("state/metrics.sock");
         let mut stream = UnixStream::connect(socket).expect("it listens");
         write!(stream, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        answer
+    }
+
+    /// What an authority answers over HTTP.
+    pub fn asked(&mut self, authority: &str, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.at(authority)).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("text");
         answer

@@ -1,4 +1,7 @@
-//! `motemix authority status`: what an authority says of itself and of its network.
+//! `motemix authority status`: what an authority says of itself and of its network, and where the
+//! others say something else.
+
+mod others;
 
 use crate::cli::AuthorityStatus;
 use crate::failure::Failure;
@@ -7,9 +10,10 @@ use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
 use motemix_host::web;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
+use tokio::task::LocalSet;
 
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,9 +28,15 @@ struct Report {
     documents: Vec<u32>,
     threshold: u8,
     authorities: usize,
+    /// Earlier builds do not say it, nor the parameters, nor whom a vote had no room for.
+    epoch_length_s: Option<u64>,
+    #[serde(default)]
+    parameters: Map<String, Value>,
     trouble: Option<String>,
     liars: Vec<String>,
     silent: Vec<String>,
+    #[serde(default)]
+    left_out: Vec<String>,
     nodes: Vec<Node>,
 }
 
@@ -40,29 +50,45 @@ struct Node {
 }
 
 pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
-    let at = if Path::new(&args.of).is_dir() {
-        let config = AuthorityConfig::load(Path::new(&args.of)).map_err(Failure::broken)?;
-        let mut listen = config.listen;
-        if listen.ip().is_unspecified() {
-            listen.set_ip(if listen.is_ipv4() {
-                [127, 0, 0, 1].into()
-            } else {
-                std::net::Ipv6Addr::LOCALHOST.into()
-            });
-        }
-        listen.to_string()
-    } else {
-        args.of.clone()
-    };
+    let folder = Path::new(&args.of);
+    let config = folder.is_dir().then(|| AuthorityConfig::load(folder)).transpose();
+    let config = config.map_err(Failure::broken)?;
+    let at = config.as_ref().map_or_else(|| args.of.clone(), own_place);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let answer = runtime.context("cannot start")?.block_on(web::get(&at, "/status", MOST, PATIENCE));
-    let answer =
-        answer.map_err(Failure::failed)?.ok_or_else(|| Failure::failed(format!("{at}: no authority")))?;
+    let runtime = runtime.context("cannot start")?;
+    let answer = LocalSet::new().block_on(&runtime, ask(&at)).map_err(Failure::failed)?;
     let wrong = |error| Failure::failed(format!("{at}: what it says makes no sense: {error}"));
-    if args.json {
-        return Ok(report::print_json(&serde_json::from_slice::<Value>(&answer).map_err(wrong)?)?);
-    }
     let report: Report = serde_json::from_slice(&answer).map_err(wrong)?;
+    let others = config.map(|config| LocalSet::new().block_on(&runtime, others::ask_all(&config)));
+    let differences = others.as_ref().map(|others| others::differences(&report, others));
+    if args.json {
+        let mut said: Value = serde_json::from_slice(&answer).map_err(wrong)?;
+        if let (Some(said), Some(differences)) = (said.as_object_mut(), differences) {
+            said.insert("differences".to_owned(), json!(differences));
+        }
+        return Ok(report::print_json(&said)?);
+    }
+    print(report, differences.as_deref())
+}
+
+/// Where the authority of a folder answers on its own machine.
+fn own_place(config: &AuthorityConfig) -> String {
+    let mut listen = config.listen;
+    if listen.ip().is_unspecified() {
+        let here =
+            if listen.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
+        listen.set_ip(here);
+    }
+    listen.to_string()
+}
+
+/// What an authority says of itself, or why there is nothing.
+async fn ask(at: &str) -> Result<Vec<u8>, String> {
+    let answer = web::get(at, "/status", MOST, PATIENCE).await.map_err(|error| error.to_string())?;
+    answer.ok_or_else(|| format!("{at}: no authority"))
+}
+
+fn print(report: Report, differences: Option<&[String]>) -> Result<(), Failure> {
     let mut table = Table::without_heading();
     let later = report.documents.iter().filter(|epoch| **epoch >= report.epoch);
     let lasts = later.zip(report.epoch..).take_while(|(epoch, expected)| *epoch == expected).count();
@@ -87,6 +113,7 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
         ("last round", report.trouble.into_iter().collect::<Vec<_>>()),
         ("no answer", report.silent),
         ("said two things", report.liars),
+        ("no room in votes for", report.left_out),
     ] {
         for word in words {
             table.row([name.to_owned(), word]);
@@ -97,10 +124,24 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     report::print(b"\n")?;
     let mut table = Table::new(["name", "role", "keys ahead", "addresses", "identity"]);
     for node in report.nodes {
-        let role = node.layer.map_or_else(|| "endpoint".to_owned(), |layer| format!("mix, layer {layer}"));
-        let identity: String = node.identity.chars().take(16).collect();
+        let role = role(node.layer);
         let ahead = counted(node.epochs_ahead.into(), "epoch", "epochs");
-        table.row([node.name, role, ahead, node.addresses.join(" "), identity]);
+        table.row([node.name, role, ahead, node.addresses.join(" "), short(&node.identity)]);
     }
-    Ok(table.print()?)
+    table.print()?;
+    let Some(differences) = differences else { return Ok(()) };
+    let lines: String = match differences {
+        [] => "the other authorities say the same\n".to_owned(),
+        some => some.iter().map(|line| report::printable(line) + "\n").collect(),
+    };
+    Ok(report::print(format!("\n{lines}").as_bytes())?)
+}
+
+fn role(layer: Option<u8>) -> String {
+    layer.map_or_else(|| "endpoint".to_owned(), |layer| format!("mix, layer {layer}"))
+}
+
+/// Enough of an identity to tell it from others.
+fn short(identity: &str) -> String {
+    identity.chars().take(16).collect()
 }
