@@ -680,8 +680,8 @@ typedef struct motemix_platform {
     void (*discarded)(void *context, uint64_t message, uint8_t tries);
     // An epoch begins: the node has turned to the next network document. May be null.
     void (*epoch_begins)(void *context, uint32_t epoch);
-    // A neighbour had the network document of the next epoch, which is in flash now: nobody need give
-    // it to this mote. May be null.
+    // A neighbour had the network document of the next epoch, which is in flash now: nobody need
+    // give it to this mote. May be null.
     void (*document_came)(void *context, uint32_t epoch);
     // Somebody should see to something: what, and why. May be null.
     void (*warned)(void *context, motemix_warning warning, motemix_status reason);

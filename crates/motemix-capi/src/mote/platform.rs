@@ -74,8 +74,8 @@ pub struct Platform {
     pub discarded: Option<unsafe extern "C" fn(context: *mut c_void, message: u64, tries: u8)>,
     /// An epoch begins: the node has turned to the next network document. May be null.
     pub epoch_begins: Option<unsafe extern "C" fn(context: *mut c_void, epoch: u32)>,
-    /// A neighbour had the network document of the next epoch, which is in flash now: nobody need give
-    /// it to this mote. May be null.
+    /// A neighbour had the network document of the next epoch, which is in flash now: nobody need
+    /// give it to this mote. May be null.
     pub document_came: Option<unsafe extern "C" fn(context: *mut c_void, epoch: u32)>,
     /// Somebody should see to something: what, and why. May be null.
     pub warned: Option<unsafe extern "C" fn(context: *mut c_void, warning: WarningKind, reason: Status)>,
