@@ -1099,8 +1099,9 @@ motemix_status motemix_mote_handle_datagram(struct motemix_mote *mote,
                                             const uint8_t *bytes,
                                             size_t len);
 
-// Does what is due, one scalar multiplication at most. MOTEMIX_STATUS_OK: call again, and let
-// others take their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
+// Does what is due, one scalar multiplication at most, or the check of the signatures of a network
+// document that a neighbour had, 16 at most. MOTEMIX_STATUS_OK: call again, and let others take
+// their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
 // `next_us`, MOTEMIX_NEVER for none, or after any other call. MOTEMIX_STATUS_STANDS: the node does
 // not run, or has just stopped because the flash does not work; what it printed says why.
 motemix_status motemix_mote_poll(struct motemix_mote *mote, uint64_t now_us, uint64_t *next_us);

@@ -125,7 +125,7 @@ fn operators_see_where_they_do_not_agree() {
     let north = world.dir("north");
     let looks = |world: &mut World| world.says("north", &["authority", "status", &north]).succeeds();
     let said = looks(&mut world);
-    assert!(said.ends_with("the other authorities say the same\n"), "{said}");
+    assert!(said.ends_with("2 of 2 other authorities answer, and say the same\n"), "{said}");
 
     let (south, east) = (world.at("south"), world.at("east"));
     motemix(["authority", "remove", &world.dir("south"), "mix-4"]).succeeds();
@@ -137,19 +137,25 @@ fn operators_see_where_they_do_not_agree() {
     world.serve("east");
     let said = looks(&mut world);
     for (begin, end) in [
-        (format!("{east}: mean_delay is \"2s\""), "and \"20ms\" here; it has to be the same".to_owned()),
-        ("mix-4 (".to_owned(), format!("): not admitted by {south}")),
-        (format!("mix-2: mix, layer 1 at {east}"), "and mix, layer 0 here".to_owned()),
-        ("shed (".to_owned(), "and not here".to_owned()),
+        (format!("{east}: mean_delay is \"2s\""), "and \"20ms\" here; it has to be the same"),
+        (format!("{south}: mix-4 ("), ") is not admitted"),
+        (format!("{east}: mix-2 is mix, layer 1 there"), "and mix, layer 0 here"),
+        (format!("{south}: shed ("), ") is admitted, and not here"),
+        (format!("{east}: shed ("), ") is admitted, and not here"),
     ] {
-        assert!(said.lines().any(|line| line.starts_with(&begin) && line.ends_with(&end)), "{begin}: {said}");
+        assert!(said.lines().any(|line| line.starts_with(&begin) && line.ends_with(end)), "{begin}: {said}");
     }
     let told = world.says("north", &["authority", "status", "--json", &north]).succeeds();
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(told["differences"].as_array().map(Vec::len), Some(4), "{told}");
+    let differences = |at: &str| {
+        let others = told["others"].as_array().expect("a list");
+        let other = others.iter().find(|other| other["at"] == at).expect("it was asked");
+        (other["answers"] == true, other["differences"].as_array().map(Vec::len))
+    };
+    assert_eq!((differences(&south), differences(&east)), ((true, Some(2)), (true, Some(3))), "{told}");
     assert_eq!(told["parameters"]["mean_delay"], "20ms");
 
-    // One that is gone is told of once, be it by the authority or by this command.
+    // Those that are gone agree with nobody.
     world.kill("south");
     let silent = |told: &str| told.lines().any(|line| line == "motemix_authority_others_silent 1");
     wait_until("south alone is silent", || {
@@ -161,7 +167,12 @@ fn operators_see_where_they_do_not_agree() {
         assert!(told.lines().any(|told| told == line), "{line}: {told}");
     }
     let said = looks(&mut world);
-    assert_eq!(said.lines().filter(|line| line.contains(&south)).count(), 1, "{said}");
+    assert!(said.contains("1 of 2 other authorities answer\n"), "{said}");
+    world.kill("north");
+    world.serve("north");
+    world.kill("east");
+    let said = looks(&mut world);
+    assert!(said.ends_with("none of the 2 other authorities answers\n"), "{said}");
 }
 
 /// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes

@@ -1,6 +1,6 @@
 //! What `GET /metrics` says: everything that ends or fills, and who does not answer or lied.
 //!
-//! Anybody may ask. There is nothing in it that `GET /status` does not say.
+//! Anybody may ask: there is nothing in it that `GET /status` does not say.
 
 use motemix_host::metrics::{Metrics, TEXT_FORMAT};
 use motemix_host::web::Answer;

@@ -137,6 +137,8 @@ impl Authority {
         let state = &*state;
         let nodes: Vec<_> =
             members.iter().map(|member| status::node(member, &state.summaries, present)).collect();
+        let mut keys: Vec<_> = self.roster.keys().iter().map(hex).collect();
+        keys.sort_unstable();
         let report = status::Report {
             network: &self.config.network,
             key: hex(&self.key.public_key()),
@@ -145,6 +147,9 @@ impl Authority {
             threshold: self.config.threshold,
             authorities: self.roster.len(),
             epoch_length_s: self.config.epoch_length.as_secs(),
+            phase_ms: self.config.phase.as_millis(),
+            ahead: self.config.ahead,
+            keys,
             parameters: &self.config.parameters,
             trouble: state.trouble.as_deref(),
             liars: state.liars.iter().map(ToString::to_string).collect(),

@@ -27,6 +27,10 @@ pub(super) struct Report<'r> {
     pub(super) threshold: u8,
     pub(super) authorities: usize,
     pub(super) epoch_length_s: u64,
+    pub(super) phase_ms: u128,
+    pub(super) ahead: u32,
+    /// All of them, in ascending order.
+    pub(super) keys: Vec<String>,
     pub(super) parameters: &'r Agreed,
     pub(super) trouble: Option<&'r str>,
     pub(super) liars: Vec<String>,

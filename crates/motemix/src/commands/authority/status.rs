@@ -9,6 +9,7 @@ use crate::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
 use motemix_host::web;
+use others::Other;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -30,6 +31,9 @@ struct Report {
     authorities: usize,
     /// Earlier builds do not say it, nor the parameters, nor whom a vote had no room for.
     epoch_length_s: Option<u64>,
+    phase_ms: Option<u64>,
+    ahead: Option<u32>,
+    keys: Option<Vec<String>>,
     #[serde(default)]
     parameters: Map<String, Value>,
     trouble: Option<String>,
@@ -60,15 +64,16 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     let wrong = |error| Failure::failed(format!("{at}: what it says makes no sense: {error}"));
     let report: Report = serde_json::from_slice(&answer).map_err(wrong)?;
     let others = config.map(|config| LocalSet::new().block_on(&runtime, others::ask_all(&config)));
-    let differences = others.as_ref().map(|others| others::differences(&report, others));
+    let others =
+        others.map(|others| others.into_iter().map(|asked| asked.beside(&report)).collect::<Vec<_>>());
     if args.json {
         let mut said: Value = serde_json::from_slice(&answer).map_err(wrong)?;
-        if let (Some(said), Some(differences)) = (said.as_object_mut(), differences) {
-            said.insert("differences".to_owned(), json!(differences));
+        if let (Some(said), Some(others)) = (said.as_object_mut(), others) {
+            said.insert("others".to_owned(), json!(others));
         }
         return Ok(report::print_json(&said)?);
     }
-    print(report, differences.as_deref())
+    print(report, others.as_deref())
 }
 
 /// Where the authority of a folder answers on its own machine.
@@ -88,7 +93,7 @@ async fn ask(at: &str) -> Result<Vec<u8>, String> {
     answer.ok_or_else(|| format!("{at}: no authority"))
 }
 
-fn print(report: Report, differences: Option<&[String]>) -> Result<(), Failure> {
+fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     let mut table = Table::without_heading();
     let later = report.documents.iter().filter(|epoch| **epoch >= report.epoch);
     let lasts = later.zip(report.epoch..).take_while(|(epoch, expected)| *epoch == expected).count();
@@ -113,7 +118,7 @@ fn print(report: Report, differences: Option<&[String]>) -> Result<(), Failure> 
         ("last round", report.trouble.into_iter().collect::<Vec<_>>()),
         ("no answer", report.silent),
         ("said two things", report.liars),
-        ("no room in votes for", report.left_out),
+        ("no room in votes for", some_of(&report.left_out)),
     ] {
         for word in words {
             table.row([name.to_owned(), word]);
@@ -129,12 +134,20 @@ fn print(report: Report, differences: Option<&[String]>) -> Result<(), Failure> 
         table.row([node.name, role, ahead, node.addresses.join(" "), short(&node.identity)]);
     }
     table.print()?;
-    let Some(differences) = differences else { return Ok(()) };
-    let lines: String = match differences {
-        [] => "the other authorities say the same\n".to_owned(),
-        some => some.iter().map(|line| report::printable(line) + "\n").collect(),
-    };
+    let Some(others) = others else { return Ok(()) };
+    let lines: String = others::lines(others).iter().map(|line| report::printable(line) + "\n").collect();
     Ok(report::print(format!("\n{lines}").as_bytes())?)
+}
+
+/// The first of many names, in one line.
+fn some_of(names: &[String]) -> Vec<String> {
+    const SOME: usize = 8;
+    let some = names.iter().take(SOME).cloned().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => Vec::new(),
+        count if count > SOME => vec![format!("{some} and {} more", count - SOME)],
+        _ => vec![some],
+    }
 }
 
 fn role(layer: Option<u8>) -> String {

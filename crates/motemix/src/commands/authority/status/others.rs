@@ -2,33 +2,50 @@
 //! admit and what all nodes agree on, and here they see where they do not.
 
 use super::{Node, Report, ask, role, short};
-use crate::report::counted;
 use motemix_authority::AuthorityConfig;
-use std::collections::BTreeMap;
+use motemix_authority::config::Peer;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::task::JoinSet;
 
-/// Lines that are shown.
-const LINES: usize = 50;
+/// Lines that are shown of one authority: a liar must not push those of others off the screen.
+const LINES: usize = 20;
+/// Characters of what another authority says that are shown.
+const CHARACTERS: usize = 64;
 
-/// Another authority.
-pub struct Other {
-    /// Where it is.
+/// Another authority that was asked.
+pub struct Asked {
     at: String,
+    /// Its public key, as this one knows it.
+    key: String,
     /// What it says, or why it says nothing.
     said: Result<Report, String>,
 }
 
+/// How another authority differs.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Other {
+    /// Where it is.
+    at: String,
+    /// Whether it is there, and is who it should be.
+    answers: bool,
+    /// Each thing that it says differently.
+    differences: Vec<String>,
+}
+
 /// Asks all that a configuration names.
-pub async fn ask_all(config: &AuthorityConfig) -> Vec<Other> {
+pub async fn ask_all(config: &AuthorityConfig) -> Vec<Asked> {
     let mut asked = JoinSet::new();
-    for at in config.authorities.iter().filter_map(|peer| peer.at.clone()) {
+    for Peer { key, at } in config.authorities.clone() {
+        let Some(at) = at else { continue };
         asked.spawn_local(async move {
             let answer = ask(&at).await;
             let said = answer.and_then(|answer| {
                 serde_json::from_slice(&answer)
-                    .map_err(|error| format!("{at}: what it says makes no sense: {error}"))
+                    .map_err(|error| format!("what it says makes no sense: {error}"))
             });
-            Other { at, said }
+            Asked { at, key, said }
         });
     }
     let mut others = asked.join_all().await;
@@ -36,90 +53,101 @@ pub async fn ask_all(config: &AuthorityConfig) -> Vec<Other> {
     others
 }
 
-/// A line for each thing that they say differently.
-pub fn differences(own: &Report, others: &[Other]) -> Vec<String> {
+impl Asked {
+    /// How it differs from what an authority says of itself.
+    pub fn beside(self, own: &Report) -> Other {
+        let Self { at, key, said } = self;
+        let (answers, differences) = match said {
+            Err(problem) => (false, vec![problem]),
+            Ok(said) if said.key != key => {
+                let other = cut(&said.key);
+                (
+                    false,
+                    vec![format!(
+                        "another authority is there, {other}; correct `at` or the key of one of them"
+                    )],
+                )
+            }
+            Ok(said) => (true, [agreed(own, &said), members(own, &said)].concat()),
+        };
+        Other { at, answers, differences }
+    }
+}
+
+/// What is shown of them.
+pub fn lines(others: &[Other]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut answering = Vec::new();
-    for Other { at, said } in others {
-        match said {
-            Ok(said) if said.network == own.network => answering.push((at.as_str(), said)),
-            Ok(said) => lines.push(format!(
-                "{at}: it is of the network {:?}; correct its address with `motemix authority peers`",
-                said.network
-            )),
-            // What the authority says itself is not said again.
-            Err(_) if own.silent.iter().any(|silent| silent.starts_with(at)) => {}
-            Err(problem) => lines.push(format!("no answer: {problem}")),
+    for Other { at, differences, .. } in others {
+        // Errors of the network begin with the place.
+        let placed =
+            |line: &String| if line.starts_with(at) { line.clone() } else { format!("{at}: {line}") };
+        lines.extend(differences.iter().take(LINES).map(placed));
+        if differences.len() > LINES {
+            lines.push(format!("{at}: {} more; --json has all", differences.len() - LINES));
         }
     }
-    for (at, said) in &answering {
-        lines.extend(agreed(own, said).into_iter().map(|difference| format!("{at}: {difference}")));
-    }
-    lines.extend(members(own, &answering));
-    let more = lines.len().saturating_sub(LINES);
-    if more > 0 {
-        lines.truncate(LINES);
-        lines.push(format!("and {} more", counted(more as u64, "difference", "differences")));
-    }
+    let (all, answering) = (others.len(), others.iter().filter(|other| other.answers).count());
+    let differ = others.iter().any(|other| other.answers && !other.differences.is_empty());
+    let and_same = if differ { "" } else { ", and say the same" };
+    lines.push(match answering {
+        _ if all == 0 => "there are no other authorities".to_owned(),
+        0 => format!("none of the {all} other authorities answers"),
+        count => format!("{count} of {all} other authorities answer{and_same}"),
+    });
     lines
 }
 
-/// What goes into documents, and has to be the same everywhere.
+/// What has to be the same everywhere.
 fn agreed(own: &Report, said: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     let mut compare = |what: &str, theirs: Option<String>, ours: Option<String>| {
+        // Earlier builds do not say all.
         if let (Some(theirs), Some(ours)) = (theirs, ours)
             && theirs != ours
         {
-            lines.push(format!("{what} is {theirs}, and {ours} here; it has to be the same"));
+            lines.push(format!("{what} is {}, and {ours} here; it has to be the same", cut(&theirs)));
         }
     };
+    compare("network", Some(said.network.clone()), Some(own.network.clone()));
     compare("threshold", Some(said.threshold.to_string()), Some(own.threshold.to_string()));
-    compare(
-        "the number of authorities",
-        Some(said.authorities.to_string()),
-        Some(own.authorities.to_string()),
-    );
-    let seconds = |report: &Report| report.epoch_length_s.map(|length| format!("{length} s"));
-    compare("epoch_length", seconds(said), seconds(own));
+    compare("epoch_length", said.epoch_length_s.map(seconds), own.epoch_length_s.map(seconds));
+    compare("phase", said.phase_ms.map(milliseconds), own.phase_ms.map(milliseconds));
+    compare("ahead", said.ahead.map(|epochs| epochs.to_string()), own.ahead.map(|epochs| epochs.to_string()));
     for (name, ours) in &own.parameters {
-        let theirs = said.parameters.get(name).map(ToString::to_string);
-        compare(name, theirs, Some(ours.to_string()));
+        compare(name, said.parameters.get(name).map(Value::to_string), Some(ours.to_string()));
+    }
+    if let (Some(theirs), Some(ours)) = (&said.keys, &own.keys) {
+        let [theirs, ours] = [theirs, ours].map(|keys| keys.iter().collect::<BTreeSet<_>>());
+        lines.extend(
+            theirs
+                .difference(&ours)
+                .map(|key| format!("it counts an authority that is none here: {}", cut(key))),
+        );
+        lines.extend(ours.difference(&theirs).map(|key| format!("it does not count the authority {key}")));
     }
     lines
 }
 
-/// Whom they admit: a node has to be admitted by as many as sign, in the same role.
-fn members(own: &Report, others: &[(&str, &Report)]) -> Vec<String> {
-    let ours = by_identity(own);
-    let theirs: Vec<_> = others.iter().map(|(at, said)| (*at, by_identity(said))).collect();
+/// Whom it admits: a node has to be admitted by as many as sign, in the same role.
+fn members(own: &Report, said: &Report) -> Vec<String> {
+    let [ours, theirs] = [own, said].map(by_identity);
     let mut lines = Vec::new();
-    for node in &own.nodes {
+    for (identity, node) in &ours {
         let name = &node.name;
-        let absent: Vec<_> =
-            theirs.iter().filter(|(_, admitted)| !admitted.contains_key(&*node.identity)).collect();
-        if !absent.is_empty() {
-            let places: Vec<_> = absent.iter().map(|(at, _)| *at).collect();
-            lines.push(format!("{name} ({}): not admitted by {}", short(&node.identity), places.join(", ")));
+        let Some(there) = theirs.get(identity) else {
+            lines.push(format!("{name} ({}) is not admitted", short(identity)));
+            continue;
+        };
+        if there.layer != node.layer {
+            lines.push(format!("{name} is {} there, and {} here", role(there.layer), role(node.layer)));
         }
-        for (at, admitted) in &theirs {
-            let Some(there) = admitted.get(&*node.identity) else { continue };
-            if there.layer != node.layer {
-                lines.push(format!("{name}: {} at {at}, and {} here", role(there.layer), role(node.layer)));
-            }
-            if there.epochs_ahead == 0 && node.epochs_ahead > 0 {
-                lines.push(format!("{name}: {at} has no keys of it for this epoch"));
-            }
+        if there.epochs_ahead == 0 && node.epochs_ahead > 0 {
+            lines.push(format!("no keys of {name} for this epoch have come there"));
         }
     }
-    let mut strangers: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for (at, said) in others {
-        for node in said.nodes.iter().filter(|node| !ours.contains_key(&*node.identity)) {
-            strangers.entry((&node.name, &node.identity)).or_default().push(at);
-        }
-    }
-    lines.extend(strangers.into_iter().map(|((name, identity), places)| {
-        format!("{name} ({}): admitted by {}, and not here", short(identity), places.join(", "))
+    let strangers = theirs.iter().filter(|(identity, _)| !ours.contains_key(*identity));
+    lines.extend(strangers.map(|(identity, node)| {
+        format!("{} ({}) is admitted, and not here", cut(&node.name), short(identity))
     }));
     lines
 }
@@ -128,10 +156,23 @@ fn by_identity(report: &Report) -> BTreeMap<&str, &Node> {
     report.nodes.iter().map(|node| (&*node.identity, node)).collect()
 }
 
+/// The beginning of what somebody else said.
+fn cut(text: &str) -> String {
+    text.chars().take(CHARACTERS).collect()
+}
+
+fn seconds(count: u64) -> String {
+    format!("{count} s")
+}
+
+fn milliseconds(count: u64) -> String {
+    format!("{count} ms")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     /// What an authority says that has admitted these: name, identity, layer, epochs ahead.
     fn report(nodes: &[(&str, &str, Option<u8>, u32)], changes: &[(&str, Value)]) -> Report {
@@ -143,8 +184,9 @@ mod tests {
             .collect();
         let mut said = json!({
             "network": "orchard", "key": "aa", "epoch": 7, "documents": [], "threshold": 2, "authorities": 3,
-            "epoch_length_s": 3600, "parameters": { "profile": "host1k", "mean_delay": "500ms" },
-            "trouble": null, "liars": [], "silent": ["b:1: refused"], "left_out": [], "nodes": nodes,
+            "epoch_length_s": 3600, "phase_ms": 15000, "ahead": 6, "keys": ["aa", "bb", "cc"],
+            "parameters": { "profile": "host1k", "mean_delay": "500ms" },
+            "trouble": null, "liars": [], "silent": [], "left_out": [], "nodes": nodes,
         });
         for (name, value) in changes {
             said[name] = value.clone();
@@ -152,57 +194,98 @@ mod tests {
         serde_json::from_value(said).unwrap()
     }
 
-    fn says(at: &str, report: Report) -> Other {
-        Other { at: at.to_owned(), said: Ok(report) }
+    fn asked(at: &str, said: Result<Report, String>) -> Asked {
+        Asked { at: at.to_owned(), key: "aa".to_owned(), said }
+    }
+
+    fn shown(own: &Report, others: Vec<Asked>) -> Vec<String> {
+        lines(&others.into_iter().map(|asked| asked.beside(own)).collect::<Vec<_>>())
     }
 
     #[test]
     fn whoever_says_the_same_is_not_named() {
         let nodes = [("mix-1", "11", Some(0), 6), ("mote", "22", None, 0)];
         let own = report(&nodes, &[]);
-        assert!(
-            differences(&own, &[says("a:1", report(&nodes, &[])), says("b:1", report(&nodes, &[]))])
-                .is_empty()
+        let same = || Ok(report(&nodes, &[]));
+        assert_eq!(
+            shown(&own, vec![asked("a:1", same()), asked("b:1", same())]),
+            ["2 of 2 other authorities answer, and say the same"]
         );
         // Earlier builds do not say all.
-        let earlier = report(&nodes, &[("epoch_length_s", Value::Null), ("parameters", json!({}))]);
-        assert!(differences(&own, &[says("a:1", earlier)]).is_empty());
+        let unsaid = ["epoch_length_s", "phase_ms", "ahead", "keys"].map(|name| (name, Value::Null));
+        let earlier = report(&nodes, &[&unsaid[..], &[("parameters", json!({}))]].concat());
+        assert!(asked("a:1", Ok(earlier)).beside(&own).differences.is_empty());
+    }
+
+    #[test]
+    fn silence_is_no_agreement() {
+        let own = report(&[], &[]);
+        let gone = |at: &str| asked(at, Err(format!("{at}: refused")));
+        assert_eq!(
+            shown(&own, vec![gone("a:1"), gone("b:1")]),
+            ["a:1: refused", "b:1: refused", "none of the 2 other authorities answers"]
+        );
+        let same = asked("c:1", Ok(report(&[], &[])));
+        assert_eq!(
+            shown(&own, vec![gone("a:1"), same])[1],
+            "1 of 2 other authorities answer, and say the same"
+        );
+        assert_eq!(shown(&own, Vec::new()), ["there are no other authorities"]);
+    }
+
+    #[test]
+    fn who_answers_has_to_be_who_was_asked() {
+        let own = report(&[], &[]);
+        let other = asked("a:1", Ok(report(&[], &[("key", json!("dd"))]))).beside(&own);
+        assert!(
+            !other.answers && other.differences[0].starts_with("another authority is there, dd"),
+            "{other:?}"
+        );
     }
 
     #[test]
     fn each_difference_says_whose_it_is() {
         let own = report(&[("mix-1", "11", Some(0), 6), ("mix-2", "22", Some(1), 6)], &[]);
-        let a = report(
-            &[("mix-1", "11", Some(2), 0), ("mix-2", "33", Some(1), 6)],
-            &[
-                ("parameters", json!({ "profile": "host1k", "mean_delay": "1s" })),
-                ("epoch_length_s", json!(60)),
-            ],
-        );
-        let other = says("c:1", report(&[], &[("network", json!("meadow"))]));
-        let silent =
-            ["b:1", "d:1"].map(|at| Other { at: at.to_owned(), said: Err(format!("{at}: refused")) });
-        let said: Vec<_> = [says("a:1", a), other].into_iter().chain(silent).collect();
-        let expected = [
-            "c:1: it is of the network \"meadow\"; correct its address with `motemix authority peers`",
-            "no answer: d:1: refused",
-            "a:1: epoch_length is 60 s, and 3600 s here; it has to be the same",
-            "a:1: mean_delay is \"1s\", and \"500ms\" here; it has to be the same",
-            "mix-1: mix, layer 2 at a:1, and mix, layer 0 here",
-            "mix-1: a:1 has no keys of it for this epoch",
-            "mix-2 (22): not admitted by a:1",
-            "mix-2 (33): admitted by a:1, and not here",
+        let changes = [
+            ("parameters", json!({ "profile": "host1k", "mean_delay": "1s" })),
+            ("epoch_length_s", json!(60)),
+            ("phase_ms", json!(3000)),
+            ("keys", json!(["aa", "bb", "dd"])),
         ];
-        assert_eq!(differences(&own, &said), expected);
+        let said = report(&[("mix-1", "11", Some(2), 0), ("mix-2", "33", Some(1), 6)], &changes);
+        let expected = [
+            "a:1: epoch_length is 60 s, and 3600 s here; it has to be the same",
+            "a:1: phase is 3000 ms, and 15000 ms here; it has to be the same",
+            "a:1: mean_delay is \"1s\", and \"500ms\" here; it has to be the same",
+            "a:1: it counts an authority that is none here: dd",
+            "a:1: it does not count the authority cc",
+            "a:1: mix-1 is mix, layer 2 there, and mix, layer 0 here",
+            "a:1: no keys of mix-1 for this epoch have come there",
+            "a:1: mix-2 (22) is not admitted",
+            "a:1: mix-2 (33) is admitted, and not here",
+            "1 of 1 other authorities answer",
+        ];
+        assert_eq!(shown(&own, vec![asked("a:1", Ok(said))]), expected);
     }
 
-    /// A liar may say whatever it likes.
+    /// A liar may say whatever it likes, and hides nothing that others say.
     #[test]
-    fn a_screen_has_room_for_all_of_them() {
+    fn a_liar_has_its_own_lines_and_no_more() {
         let own = report(&[], &[]);
-        let names: Vec<_> = (0..100).map(|number| format!("{number:02}")).collect();
+        let long = "x".repeat(100_000);
+        let names: Vec<_> = (0..100).map(|number| format!("{number:02}{long}")).collect();
         let nodes: Vec<_> = names.iter().map(|name| (&name[..], &name[..], None, 1)).collect();
-        let lines = differences(&own, &[says("a:1", report(&nodes, &[]))]);
-        assert_eq!((lines.len(), &*lines[LINES]), (LINES + 1, "and 50 differences more"));
+        let differs = asked("b:1", Ok(report(&[("mote", "22", None, 1)], &[])));
+        let lines = shown(&own, vec![asked("a:1", Ok(report(&nodes, &[]))), differs]);
+        assert_eq!(lines.len(), LINES + 3);
+        assert_eq!(
+            lines[LINES..],
+            [
+                "a:1: 80 more; --json has all",
+                "b:1: mote (22) is admitted, and not here",
+                "2 of 2 other authorities answer"
+            ]
+        );
+        assert!(lines.iter().all(|line| line.len() < 150), "what is long is cut");
     }
 }
