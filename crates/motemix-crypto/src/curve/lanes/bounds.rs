@@ -136,7 +136,7 @@ mod ten {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "a whole ladder takes an hour, and nothing of it is unsafe")]
+    #[cfg_attr(miri, ignore = "a whole ladder takes half an hour and more, and nothing of it is unsafe")]
     fn ten_limbs_never_lose_a_bit() {
         multiply_each(&[[[0; LANES]; 4]; GROUPS], &mut [[[0; LANES]; 4]; GROUPS]);
         let (sum, factor) = MOST_SEEN.get();
@@ -181,7 +181,7 @@ mod five {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "a whole ladder takes an hour, and nothing of it is unsafe")]
+    #[cfg_attr(miri, ignore = "a whole ladder takes half an hour and more, and nothing of it is unsafe")]
     fn five_limbs_never_lose_a_bit() {
         multiply_each(&[[[0; LANES]; 4]; GROUPS], &mut [[[0; LANES]; 4]; GROUPS]);
         let (sum, factor) = MOST_SEEN.get();
