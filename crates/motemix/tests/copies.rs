@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MIXES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "mix-5", "mix-6"];
+const LAYERS: usize = 2;
 /// Nothing passes a mix but the messages of the story and what is sent again.
 const QUIET: [&str; 7] =
     ["--plain-links", "--mean-delay", "10ms", "--loop-cover", "0s", "--drop-cover", "0s"];
@@ -92,7 +93,8 @@ fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").args([from, to]).status().expect("cp starts").success());
 }
 
-/// A network in which a packet has passed each mix, and a copy of its nodes from before.
+/// A network in which a packet has passed each mix, and none is under way; and a copy of its nodes
+/// from before.
 fn passed() -> (RecordedNetwork, PathBuf) {
     let network = RecordedNetwork::up(&QUIET);
     let before = network.running.0.path("before");
@@ -102,7 +104,18 @@ fn passed() -> (RecordedNetwork, PathBuf) {
         network.running.send("mote-1", &format!("message {number}")).succeeds();
         number += 1;
     }
+    wait_until("nothing is under way", || is_quiet(&network));
     (network, before)
+}
+
+/// Whether each packet has come to its end, and each message has been acknowledged as often as it
+/// came: a busy machine is late, and then messages are sent again that had arrived.
+fn is_quiet(network: &RecordedNetwork) -> bool {
+    let recording = network.recording();
+    let came_to = |node: &str| recording.iter().filter(|recorded| recorded.to == node).count();
+    let [messages, acknowledgements] = ["receiver", "mote-1"].map(came_to);
+    let passed: usize = MIXES.into_iter().map(came_to).sum();
+    messages == acknowledgements && passed == LAYERS * (messages + acknowledgements)
 }
 
 /// Kills a node, and has it listen where it did when it is started again.
