@@ -137,6 +137,12 @@ impl<'k> Authorities<'k> {
         self.threshold
     }
 
+    /// How many need not sign.
+    pub(crate) fn dispensable(&self) -> u8 {
+        // At most MAX_SIGNATURES, and the threshold is not above it: `new`.
+        (self.keys.len() as u8).saturating_sub(self.threshold)
+    }
+
     /// The index and key that a key id names.
     pub(crate) fn find(&self, id: KeyId) -> Option<(usize, &'k AuthorityKey)> {
         self.keys.iter().enumerate().find(|(_, key)| key.id == id)

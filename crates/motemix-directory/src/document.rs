@@ -47,8 +47,9 @@ impl<'a> SignedDocument<'a> {
     /// unsigned bytes cost little.
     ///
     /// Signatures by keys that are not among the authorities are passed over, so that an authority
-    /// can be added before every node knows it. At most 16 signatures are verified, no more than
-    /// the threshold needs.
+    /// can be added before every node knows it. One signature of each authority is verified, the
+    /// first, until enough are valid or too few can be: of 2 of 3 authorities, three signatures at
+    /// most, and two of a file that is signed by none of them.
     ///
     /// # Errors
     /// [`DocumentError::TooFewSignatures`].
@@ -56,13 +57,13 @@ impl<'a> SignedDocument<'a> {
     #[inline(never)]
     pub fn authenticate(self, authorities: &Authorities<'_>) -> Result<AuthenticDocument<'a>, DocumentError> {
         let needed = authorities.threshold();
-        let mut signed = [false; MAX_SIGNATURES];
+        let mut tried = [false; MAX_SIGNATURES];
         let (mut valid, mut invalid) = (0, 0);
         for (id, signature) in self.signatures() {
             let Some((index, key)) = authorities.find(id) else { continue };
-            let Some(seen @ false) = signed.get_mut(index) else { continue };
+            let Some(seen @ false) = tried.get_mut(index) else { continue };
+            *seen = true;
             if key.verifies(&self.0.signed_parts(Label::Document), signature) {
-                *seen = true;
                 valid += 1;
             } else {
                 invalid += 1;
@@ -70,6 +71,9 @@ impl<'a> SignedDocument<'a> {
             if valid == needed {
                 let Envelope { payload, payload_offset, .. } = self.0;
                 return Ok(AuthenticDocument { payload, payload_offset });
+            }
+            if invalid > authorities.dispensable() {
+                break;
             }
         }
         Err(DocumentError::TooFewSignatures { valid, invalid, needed })

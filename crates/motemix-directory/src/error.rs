@@ -17,11 +17,11 @@ pub enum DocumentError {
         /// What.
         flaw: Flaw,
     },
-    /// Too few authorities signed these bytes.
+    /// Too few authorities signed these bytes. No more were looked at once that was clear.
     TooFewSignatures {
-        /// Distinct authorities whose signature is valid.
+        /// Authorities whose signature is valid.
         valid: u8,
-        /// Signatures that name an authority of this node, but do not verify.
+        /// Authorities whose signature is not.
         invalid: u8,
         /// The threshold.
         needed: u8,

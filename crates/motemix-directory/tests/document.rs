@@ -152,6 +152,31 @@ fn a_forger_borrows_the_key_id() {
     assert_eq!(refused, DocumentError::TooFewSignatures { valid: 0, invalid: 1, needed: 1 });
 }
 
+/// A signature costs a small board a tenth of a second, and a neighbour sends what it likes.
+#[test]
+fn bad_signatures_of_one_authority_cost_one_check() {
+    let honest = build(&draft(), &nodes(), &[1, 2, 3]).unwrap();
+    let one = 84;
+    let end = honest.len() - 3 * one;
+    let (payload, signatures) = (&honest[..end - 1], honest[end..].as_chunks::<84>().0);
+    let bad = |number: usize| {
+        let mut signature = signatures[number - 1];
+        signature[one - 1] ^= 1;
+        signature
+    };
+    let file = |signatures: &[[u8; 84]]| {
+        [payload, &[0x80 | signatures.len() as u8], signatures.as_flattened()].concat()
+    };
+
+    let many = file(&[bad(1); 15]);
+    let refused = open(&many, &[1, 2, 3], 2).unwrap_err();
+    assert_eq!(refused, DocumentError::TooFewSignatures { valid: 0, invalid: 1, needed: 2 });
+    // A bad one does no harm to enough good ones, and two bad ones of three are the end.
+    open(&file(&[bad(1), signatures[1], signatures[2]]), &[1, 2, 3], 2).unwrap();
+    let refused = open(&file(&[bad(3), bad(1), signatures[1]]), &[1, 2, 3], 2).unwrap_err();
+    assert_eq!(refused, DocumentError::TooFewSignatures { valid: 0, invalid: 2, needed: 2 });
+}
+
 #[test]
 fn a_signature_serves_no_other_purpose() {
     // The same key over the payload alone, as another protocol might sign it.
