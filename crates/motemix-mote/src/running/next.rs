@@ -90,9 +90,10 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
     }
 
     /// The memory that was lent for a document, for whoever does not give it through the console.
-    /// Until it is taken, none is collected from neighbours.
+    /// Until it is taken, or ten minutes after the last call, none is collected from neighbours.
     pub fn document_memory(&mut self) -> &mut [u8] {
-        self.given = Some(0);
+        // Another number each time, by which the exchange sees that somebody is still at it.
+        self.given = Some(self.given.map_or(0, |calls| calls.wrapping_add(1)));
         self.exchange.forget();
         self.document
     }

@@ -190,9 +190,7 @@ pub struct Board {
     /// Whether it asks neighbours for documents, from the next start on: other stories look at each
     /// frame.
     pub exchanges: Rc<Cell<bool>>,
-    /// A document that a program gives, as those in C do: it has it checked again each second while
-    /// the key is on its way.
-    pub program: Rc<RefCell<Option<Vec<u8>>>>,
+    program: Rc<RefCell<VecDeque<Piece>>>,
     sleep: Rc<Cell<Sleep>>,
     life: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -207,7 +205,14 @@ struct Parts {
     sleep: Rc<Cell<Sleep>>,
     replay: Rc<Cell<usize>>,
     exchanges: Rc<Cell<bool>>,
-    program: Rc<RefCell<Option<Vec<u8>>>>,
+    program: Rc<RefCell<VecDeque<Piece>>>,
+}
+
+/// What a program gives of a document.
+struct Piece {
+    at: usize,
+    bytes: Vec<u8>,
+    is_last: bool,
 }
 
 impl Board {
@@ -223,6 +228,13 @@ impl Board {
             sleep,
             life: None,
         }
+    }
+
+    /// The board's program gives a piece of a document, as those in C do. After the last one it has
+    /// the document checked, and again each second while the key is on its way.
+    pub fn program_gives(&mut self, at: usize, piece: &[u8], is_last: bool) {
+        self.program.borrow_mut().push_back(Piece { at, bytes: piece.to_vec(), is_last });
+        self.wake();
     }
 
     pub fn is_on(&self) -> bool {
@@ -337,9 +349,10 @@ impl Parts {
         let mut checked: Option<(usize, Instant)> = None;
         loop {
             let now = self.now.get();
-            if let Some(document) = self.program.borrow_mut().take() {
-                running.document_memory()[..document.len()].copy_from_slice(&document);
-                checked = Some((document.len(), now));
+            while let Some(Piece { at, bytes, is_last }) = self.program.borrow_mut().pop_front() {
+                let end = at + bytes.len();
+                running.document_memory()[at..end].copy_from_slice(&bytes);
+                checked = is_last.then_some((end, now));
             }
             if let Some((len, due)) = checked.filter(|(_, due)| *due <= now) {
                 checked = match running.take_lent_document(now, len) {

@@ -140,6 +140,25 @@ fn one_who_typed_the_beginning_of_a_document_and_left_keeps_none_away() {
     assert_eq!(have_it(&mut world, 1..2), 1);
 }
 
+/// Over a slow line, in pieces. Ten minutes run from the last one.
+#[test]
+fn a_program_that_takes_its_time_is_not_mixed_up_with_neighbours() {
+    let terms = terms(false);
+    let mut world = running(&terms, 151);
+    let next = after(&terms);
+    give_to_the_first(&mut world, &next);
+    let document = next.sign(&world.list(next.epoch));
+    let piece = document.len().div_ceil(3);
+    for (index, bytes) in document.chunks(piece).enumerate() {
+        world.boards[1].program_gives(index * piece, bytes, index == 2);
+        world.seconds(if index == 2 { 1 } else { 400 });
+    }
+    let said = world.printed(1);
+    assert!(said.contains("a program gave Ok(Epoch(8))\n"), "{said}");
+    assert!(!said.contains("a neighbour had"), "{said}");
+    assert_eq!(have_it(&mut world, 2..BOARDS), BOARDS - 2);
+}
+
 #[test]
 fn a_document_of_an_epoch_after_the_next_does_not_keep_the_next_one_away() {
     let terms = terms(false);

@@ -166,7 +166,7 @@ fn what_a_program_gave_is_there_until_the_key_is() {
     let far = Terms { epoch: 6000, ..after(&terms) };
     let mut liar = Liar::is(&mut world, LIAR);
     let nodes = of_strangers(&world.list(8));
-    *world.boards[1].program.borrow_mut() = Some(far.sign(&nodes));
+    world.boards[1].program_gives(0, &far.sign(&nodes), true);
     for _ in 0..200 {
         liar.says(&world, 1, DocumentWord::Piece { of: tag(1, 900), offset: 0 }, PACKET);
         world.run(Duration::from_millis(100));
