@@ -41,7 +41,6 @@ pub struct ControlError {
     /// The socket.
     pub socket: PathBuf,
     /// What is wrong.
-    #[source]
     pub problem: ControlProblem,
 }
 

@@ -327,7 +327,6 @@ pub struct DocumentsError {
     /// The document, or its folder.
     pub file: PathBuf,
     /// What is wrong.
-    #[source]
     pub problem: DocumentsProblem,
 }
 

@@ -22,7 +22,6 @@ pub struct StoreError {
     /// The file or folder of the store.
     pub file: PathBuf,
     /// What is wrong.
-    #[source]
     pub problem: StoreProblem,
 }
 

@@ -21,7 +21,6 @@ pub struct CounterError {
     /// The counter's file.
     pub file: PathBuf,
     /// What is wrong.
-    #[source]
     pub problem: CounterProblem,
 }
 

@@ -21,7 +21,6 @@ pub struct KeyError {
     /// The key file.
     pub file: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub problem: KeyProblem,
 }
 

@@ -40,10 +40,16 @@ const WORDS: [&str; 3] = ["doc", "environments", "format"];
 pub enum NotVectors {
     /// They are not JSON.
     #[error("not JSON: {0}")]
-    NotJson(#[from] serde_json::Error),
+    NotJson(serde_json::Error),
     /// They are of another form.
     #[error("`format` has to be \"{FORMAT}\"; it is {0}")]
     OtherFormat(String),
+}
+
+impl From<serde_json::Error> for NotVectors {
+    fn from(error: serde_json::Error) -> Self {
+        Self::NotJson(error)
+    }
 }
 
 /// Checks one member of the file.

@@ -44,7 +44,13 @@ pub enum JournalError {
     InUse(PathBuf),
     /// The system failed.
     #[error("the journal failed: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for JournalError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 #[derive(Serialize, Deserialize, PartialEq)]

@@ -61,8 +61,19 @@ impl Run {
         for word in words {
             assert!(stderr.contains(word), "{word:?} is not in {stderr}");
         }
+        assert!(says_nothing_twice(&stderr), "{stderr}");
         self.stdout()
     }
+}
+
+/// Whether each part between colons is another one: an error that prints its cause, and names it
+/// as its cause too, would have it twice in a line.
+fn says_nothing_twice(line: &str) -> bool {
+    let mut parts: Vec<_> = line.trim_end().split(": ").collect();
+    let all = parts.len();
+    parts.sort_unstable();
+    parts.dedup();
+    parts.len() == all
 }
 
 #[track_caller]
