@@ -187,6 +187,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "27 million loops, and nothing of it is unsafe")]
     fn false_alarms_are_no_more_frequent_than_was_said() {
         for (honest, attacked) in [(10, 100), (50, 200), (200, 400)] {
             let test = LoopTest::new(honest, attacked, 2000);
