@@ -986,7 +986,7 @@ motemix_status motemix_diet_end_session(struct motemix_diet_session *session);
 // profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in
 // flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch`
 // is the epoch of the newest document that this node has ever opened, which it should keep over
-// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
+// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each authority at most.
 motemix_status motemix_document_open(struct motemix_document *document,
                                      const uint8_t *bytes,
                                      size_t len,
@@ -1100,8 +1100,8 @@ motemix_status motemix_mote_handle_datagram(struct motemix_mote *mote,
                                             size_t len);
 
 // Does what is due, one scalar multiplication at most, or the check of the signatures of a network
-// document that a neighbour had, 16 at most. MOTEMIX_STATUS_OK: call again, and let others take
-// their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
+// document that a neighbour had, one for each authority. MOTEMIX_STATUS_OK: call again, and let
+// others take their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
 // `next_us`, MOTEMIX_NEVER for none, or after any other call. MOTEMIX_STATUS_STANDS: the node does
 // not run, or has just stopped because the flash does not work; what it printed says why.
 motemix_status motemix_mote_poll(struct motemix_mote *mote, uint64_t now_us, uint64_t *next_us);

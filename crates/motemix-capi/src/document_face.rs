@@ -75,7 +75,7 @@ pub(crate) unsafe fn opened<'a>(document: *const Document) -> Result<&'a Network
 /// profile. `bytes` are borrowed, `len` of them, until the last use of `document`; they may lie in
 /// flash. `unix_time` is the present in seconds since 1970, or MOTEMIX_TIME_UNKNOWN. `newest_epoch`
 /// is the epoch of the newest document that this node has ever opened, which it should keep over
-/// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each signature needed, at most 16.
+/// restarts, or MOTEMIX_NO_EPOCH. One signature verification for each authority at most.
 ///
 /// # Safety
 /// The pointers are null or valid.

@@ -257,8 +257,8 @@ pub unsafe extern "C" fn motemix_mote_handle_datagram(
 }
 
 /// Does what is due, one scalar multiplication at most, or the check of the signatures of a network
-/// document that a neighbour had, 16 at most. MOTEMIX_STATUS_OK: call again, and let others take
-/// their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
+/// document that a neighbour had, one for each authority. MOTEMIX_STATUS_OK: call again, and let
+/// others take their turn before. MOTEMIX_STATUS_NOTHING: call again at the time that is written to
 /// `next_us`, MOTEMIX_NEVER for none, or after any other call. MOTEMIX_STATUS_STANDS: the node does
 /// not run, or has just stopped because the flash does not work; what it printed says why.
 ///

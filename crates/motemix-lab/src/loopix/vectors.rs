@@ -46,6 +46,7 @@ pub enum NotVectors {
     OtherFormat(String),
 }
 
+// Not `#[from]`: the text has the cause, and who prints causes as well would say it twice.
 impl From<serde_json::Error> for NotVectors {
     fn from(error: serde_json::Error) -> Self {
         Self::NotJson(error)

@@ -47,6 +47,7 @@ pub enum JournalError {
     Io(io::Error),
 }
 
+// Not `#[from]`: the text has the cause, and who prints causes as well would say it twice.
 impl From<io::Error> for JournalError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
