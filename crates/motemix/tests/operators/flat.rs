@@ -2,6 +2,7 @@
 //! every epoch.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -183,4 +184,18 @@ fn files_that_stay_open_in_each_life_are_noticed() {
 fn files_that_stay_open_in_one_life_are_noticed() {
     let usual = &[24; 9][..];
     seen(&[usual, &[24, 24, 24, 24, 24, 29, 29, 29, 29], usual]).is_flat(["mix"].into_iter());
+}
+
+/// A node has some files of /dev/null in reserve, and closes them each second while it looks after
+/// its epoch: it had five fewer at that moment.
+#[test]
+fn what_is_kept_in_reserve_is_not_counted() {
+    let files = |stdin: Stdio| {
+        let mut one = Command::new("sleep").arg("60").stdin(stdin).spawn().unwrap();
+        let (_, files) = used(one.id()).expect("it runs");
+        one.kill().unwrap();
+        one.wait().unwrap();
+        files
+    };
+    assert_eq!(files(Stdio::null()) + 1, files(Stdio::piped()));
 }
