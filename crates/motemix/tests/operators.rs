@@ -173,6 +173,14 @@ fn operators_see_where_they_do_not_agree() {
     world.kill("east");
     let said = looks(&mut world);
     assert!(said.ends_with("none of the 2 other authorities answers\n"), "{said}");
+
+    // The own one is gone, and the folder knows whom to ask.
+    world.kill("north");
+    world.serve("south");
+    let asked = world.says("north", &["authority", "status", &north]);
+    let said = asked.shows_and_fails(1, &[&world.at("north")]);
+    assert!(said.contains(&format!("{south}: documents: ")), "{said}");
+    assert!(said.ends_with("1 of 2 other authorities answer\n"), "{said}");
 }
 
 /// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes

@@ -9,7 +9,7 @@ use crate::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
 use motemix_host::web;
-use others::Other;
+use others::{Asked, Other};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -44,6 +44,17 @@ struct Report {
     nodes: Vec<Node>,
 }
 
+impl Report {
+    /// For which epochs there are documents, from this one on.
+    fn lasts(&self) -> String {
+        let later = self.documents.iter().filter(|epoch| **epoch >= self.epoch);
+        match later.zip(self.epoch..).take_while(|(epoch, expected)| *epoch == expected).count() {
+            0 => "none for this epoch".to_owned(),
+            count => format!("this epoch and {} after it", count - 1),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Node {
     name: String,
@@ -60,12 +71,17 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     let at = config.as_ref().map_or_else(|| args.of.clone(), own_place);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;
-    let answer = LocalSet::new().block_on(&runtime, ask(&at)).map_err(Failure::failed)?;
+    let ask_others = |config: &AuthorityConfig| LocalSet::new().block_on(&runtime, others::ask_all(config));
+    let answer = match (LocalSet::new().block_on(&runtime, ask(&at)), &config) {
+        (Ok(answer), _) => answer,
+        (Err(problem), Some(config)) => return without_own(args, problem, ask_others(config)),
+        (Err(problem), None) => return Err(Failure::failed(problem)),
+    };
     let wrong = |error| Failure::failed(format!("{at}: what it says makes no sense: {error}"));
     let report: Report = serde_json::from_slice(&answer).map_err(wrong)?;
-    let others = config.map(|config| LocalSet::new().block_on(&runtime, others::ask_all(&config)));
+    let others = config.as_ref().map(ask_others);
     let others =
-        others.map(|others| others.into_iter().map(|asked| asked.beside(&report)).collect::<Vec<_>>());
+        others.map(|others| others.into_iter().map(|asked| asked.beside(Some(&report))).collect::<Vec<_>>());
     if args.json {
         let mut said: Value = serde_json::from_slice(&answer).map_err(wrong)?;
         if let (Some(said), Some(others)) = (said.as_object_mut(), others) {
@@ -74,6 +90,17 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
         return Ok(report::print_json(&said)?);
     }
     print(report, others.as_deref())
+}
+
+/// The authority of the folder does not answer: whether the network goes on, the others know.
+fn without_own(args: &AuthorityStatus, problem: String, others: Vec<Asked>) -> Result<(), Failure> {
+    let others = others.into_iter().map(|asked| asked.beside(None)).collect::<Vec<_>>();
+    if args.json {
+        report::print_json(&json!({ "answers": false, "others": others }))?;
+    } else {
+        print_others(&others)?;
+    }
+    Err(Failure::failed(problem))
 }
 
 /// Where the authority of a folder answers on its own machine.
@@ -95,12 +122,7 @@ async fn ask(at: &str) -> Result<Vec<u8>, String> {
 
 fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     let mut table = Table::without_heading();
-    let later = report.documents.iter().filter(|epoch| **epoch >= report.epoch);
-    let lasts = later.zip(report.epoch..).take_while(|(epoch, expected)| *epoch == expected).count();
-    let documents = match lasts {
-        0 => "none for this epoch".to_owned(),
-        count => format!("this epoch and {} after it", count - 1),
-    };
+    let documents = report.lasts();
     table.row(["network".to_owned(), report.network]);
     table.row(["public key".to_owned(), report.key]);
     table.row(["epoch".to_owned(), report.epoch.to_string()]);
@@ -135,8 +157,13 @@ fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     }
     table.print()?;
     let Some(others) = others else { return Ok(()) };
+    report::print(b"\n")?;
+    print_others(others)
+}
+
+fn print_others(others: &[Other]) -> Result<(), Failure> {
     let lines: String = others::lines(others).iter().map(|line| report::printable(line) + "\n").collect();
-    Ok(report::print(format!("\n{lines}").as_bytes())?)
+    Ok(report::print(lines.as_bytes())?)
 }
 
 /// The first of many names, in one line.

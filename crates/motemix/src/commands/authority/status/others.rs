@@ -32,6 +32,9 @@ pub struct Other {
     answers: bool,
     /// Each thing that it says differently.
     differences: Vec<String>,
+    /// For which epochs it has documents, if this authority does not answer itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<String>,
 }
 
 /// Asks all that a configuration names.
@@ -54,9 +57,10 @@ pub async fn ask_all(config: &AuthorityConfig) -> Vec<Asked> {
 }
 
 impl Asked {
-    /// How it differs from what an authority says of itself.
-    pub fn beside(self, own: &Report) -> Other {
+    /// How it differs from what an authority says of itself, if that says anything.
+    pub fn beside(self, own: Option<&Report>) -> Other {
         let Self { at, key, said } = self;
+        let mut documents = None;
         let (answers, differences) = match said {
             Err(problem) => (false, vec![problem]),
             Ok(said) if said.key != key => {
@@ -68,16 +72,19 @@ impl Asked {
                     )],
                 )
             }
-            Ok(said) => (true, [agreed(own, &said), members(own, &said)].concat()),
+            Ok(said) => {
+                documents = own.is_none().then(|| said.lasts());
+                (true, own.map_or_else(Vec::new, |own| [agreed(own, &said), members(own, &said)].concat()))
+            }
         };
-        Other { at, answers, differences }
+        Other { at, answers, differences, documents }
     }
 }
 
 /// What is shown of them.
 pub fn lines(others: &[Other]) -> Vec<String> {
     let mut lines = Vec::new();
-    for Other { at, differences, .. } in others {
+    for Other { at, differences, documents, .. } in others {
         // Errors of the network begin with the place.
         let placed =
             |line: &String| if line.starts_with(at) { line.clone() } else { format!("{at}: {line}") };
@@ -85,9 +92,11 @@ pub fn lines(others: &[Other]) -> Vec<String> {
         if differences.len() > LINES {
             lines.push(format!("{at}: {} more; --json has all", differences.len() - LINES));
         }
+        lines.extend(documents.as_ref().map(|documents| format!("{at}: documents: {documents}")));
     }
     let (all, answering) = (others.len(), others.iter().filter(|other| other.answers).count());
-    let differ = others.iter().any(|other| other.answers && !other.differences.is_empty());
+    let same = |other: &Other| other.differences.is_empty() && other.documents.is_none();
+    let differ = others.iter().any(|other| other.answers && !same(other));
     let and_same = if differ { "" } else { ", and say the same" };
     lines.push(match answering {
         _ if all == 0 => "there are no other authorities".to_owned(),
@@ -199,7 +208,7 @@ mod tests {
     }
 
     fn shown(own: &Report, others: Vec<Asked>) -> Vec<String> {
-        lines(&others.into_iter().map(|asked| asked.beside(own)).collect::<Vec<_>>())
+        lines(&others.into_iter().map(|asked| asked.beside(Some(own))).collect::<Vec<_>>())
     }
 
     #[test]
@@ -214,7 +223,7 @@ mod tests {
         // Earlier builds do not say all.
         let unsaid = ["epoch_length_s", "phase_ms", "ahead", "keys"].map(|name| (name, Value::Null));
         let earlier = report(&nodes, &[&unsaid[..], &[("parameters", json!({}))]].concat());
-        assert!(asked("a:1", Ok(earlier)).beside(&own).differences.is_empty());
+        assert!(asked("a:1", Ok(earlier)).beside(Some(&own)).differences.is_empty());
     }
 
     #[test]
@@ -234,9 +243,18 @@ mod tests {
     }
 
     #[test]
+    fn the_others_are_asked_when_the_own_one_is_gone() {
+        let here = asked("a:1", Ok(report(&[], &[("documents", json!([6, 7, 8, 9]))])));
+        let others = [here, asked("b:1", Err("b:1: refused".to_owned()))].map(|asked| asked.beside(None));
+        let expected =
+            ["a:1: documents: this epoch and 2 after it", "b:1: refused", "1 of 2 other authorities answer"];
+        assert_eq!(lines(&others), expected);
+    }
+
+    #[test]
     fn who_answers_has_to_be_who_was_asked() {
         let own = report(&[], &[]);
-        let other = asked("a:1", Ok(report(&[], &[("key", json!("dd"))]))).beside(&own);
+        let other = asked("a:1", Ok(report(&[], &[("key", json!("dd"))]))).beside(Some(&own));
         assert!(
             !other.answers && other.differences[0].starts_with("another authority is there, dd"),
             "{other:?}"
