@@ -9,10 +9,19 @@ use super::memory::Inner;
 use crate::status::Status;
 
 impl Inner {
-    /// Puts a piece of a network document into the memory for one.
+    /// Puts a piece of a network document into the memory for one. Nothing is no piece, and keeps no
+    /// neighbour's document away, nor does a piece that is refused.
     pub(super) fn give_piece(&mut self, at: usize, piece: &[u8]) -> Result<(), Status> {
         let memory = if self.runs {
-            self.running()?.document_memory()
+            let running = self.running()?;
+            let room = running.document_room().checked_sub(at).ok_or(Status::TooLong)?;
+            if piece.len() > room {
+                return Err(Status::TooLong);
+            }
+            if piece.is_empty() {
+                return Ok(());
+            }
+            running.document_memory()
         } else {
             // SAFETY: the mote stands.
             unsafe { self.document() }
@@ -27,7 +36,7 @@ impl Inner {
     pub(super) fn keep_document(&mut self, now: Instant, len: usize) -> Result<(), Status> {
         if self.runs {
             let running = self.running()?;
-            if len > running.document_memory().len() {
+            if len > running.document_room() {
                 return Err(Status::TooLong);
             }
             running.take_lent_document(now, len)?;

@@ -98,6 +98,12 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.document
     }
 
+    /// How long a document may be that comes into [`document_memory`](Self::document_memory), in
+    /// bytes. Whoever asks gives nothing yet.
+    pub const fn document_room(&self) -> usize {
+        self.document.len()
+    }
+
     /// [`take_document`](Self::take_document) with the first `len` bytes of the memory that was
     /// lent for it. None is collected there before it is taken or refused.
     ///
