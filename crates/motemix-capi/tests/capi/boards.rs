@@ -112,7 +112,7 @@ fn measure_motes(authority: &Authority) {
         let keys = run_motes(&core, authority, [FIRST, NEXT].map(|_| vec![0]));
         let documents = [FIRST, NEXT].map(|epoch| authority.sign(epoch, &members(&keys, epoch)));
         println!("{}", core.target);
-        check(&run_motes(&core, authority, documents), 15, left_by_riot().min(left_by_contiki()));
+        check(&run_motes(&core, authority, documents), 17, left_by_riot().min(left_by_contiki()));
     }
 }
 

@@ -4,8 +4,8 @@
  *
  *   left                prints the mote's keys of two epochs, and its flash: what is random here is the
  *                       same in each run
- *   left DIRECTORY      with the files `authority`, `document`, `next` for the next epoch, and `secrets`
- *                       of 32 bytes each
+ *   left DIRECTORY      with the files `authority`, `document`, `next` for the next epoch, `datagrams`
+ *                       in which a neighbour gives that, or none, and `secrets` of 32 bytes each
  *
  * The secrets come in disguise, so that they are not found where they are kept.
  */
@@ -28,11 +28,20 @@ static uint8_t secrets[16 * SECRET_LEN], key[32];
 static size_t secrets_len;
 static uint32_t epoch = EPOCH;
 static const char *line;
-static unsigned found;
+static const uint8_t *datagram;
+static unsigned found, came;
+
+static void document_came(void *context, uint32_t of)
+{
+    (void)context;
+    CHECK(of == EPOCH + 1);
+    came++;
+}
 
 static motemix_status open_mote(void)
 {
-    const motemix_platform made = platform();
+    motemix_platform made = platform();
+    made.document_came = document_came;
     return motemix_mote_open(memory, sizeof(memory), &limits, &made, &mote);
 }
 
@@ -79,9 +88,8 @@ static motemix_status poll_once(void)
 
 static motemix_status handle_datagram(void)
 {
-    static const uint8_t datagram[MOTEMIX_PACKET_LEN] = { 9 };
     static const motemix_address from = { { 0xfe, 0x80, [15] = 2 }, 61616, 6 };
-    return motemix_mote_handle_datagram(mote, now, &from, datagram, sizeof(datagram));
+    return motemix_mote_handle_datagram(mote, now, &from, datagram, MOTEMIX_PACKET_LEN);
 }
 
 static motemix_status stop(void)
@@ -146,9 +154,27 @@ static void give(const char *directory, const char *name)
     EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
 }
 
+/* A neighbour offers the next document, and gives a piece each time it is asked. Keys are made on the
+ * way, for the document has to have this mote's. */
+static void hear_document(void)
+{
+    CHECK(len % MOTEMIX_PACKET_LEN == 0);
+    for (size_t at = 0; at < len; at += MOTEMIX_PACKET_LEN) {
+        datagram = bytes + at;
+        on_own_stack("handle_datagram of a document", handle_datagram);
+        on_own_stack("poll that asks for a piece, or takes the document", poll_once);
+        now += SECOND;
+    }
+    for (unsigned turn = 0; turn < 64 && came == 0; turn++) {
+        on_own_stack("poll that takes the document", poll_once);
+    }
+    CHECK(came == 1);
+}
+
 /* The whole life of a mote, in which its keys are used. */
 static void live(const char *directory)
 {
+    static const uint8_t junk[MOTEMIX_PACKET_LEN] = { 9 };
     size_t got;
 
     read_file(directory, "authority", authority, sizeof(authority), &got);
@@ -162,9 +188,15 @@ static void live(const char *directory)
     on_own_stack("poll that signs", poll_once);
     CHECK(measurements == 1);
     type("identity");
+    datagram = junk;
     on_own_stack("handle_datagram", handle_datagram);
-    give(directory, "next");
-    on_own_stack("keep_document of the next epoch", keep_document);
+    read_file(directory, "datagrams", bytes, sizeof(bytes), &len);
+    if (len > 0) {
+        hear_document();
+    } else {
+        give(directory, "next");
+        on_own_stack("keep_document of the next epoch", keep_document);
+    }
     type("key 8");
 
     /* Its key is accepted an overlap before, of a second. */

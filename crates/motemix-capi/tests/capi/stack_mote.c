@@ -1,13 +1,14 @@
 /*
  * How much stack each call of a mote takes on a Cortex-M, see bare.h. Four motes make their keys,
- * take a network document, exchange a message, take the next epoch's document and turn to it.
+ * take a network document and exchange a message; one is given the next epoch's document, the others
+ * have it from their neighbours, and all turn to it.
  *
  * The first run has documents of one byte, and only prints "EPOCH KEY" of each mote. What is random
  * here is the same in each run, so the keys of the second are those. That one prints "CALL BYTES"
  * for each call.
  */
 
-#define CALLS 15
+#define CALLS 17
 static const char *const names[CALLS] = {
     "motemix_mote_open",
     "motemix_mote_public_key",
@@ -18,6 +19,8 @@ static const char *const names[CALLS] = {
     "motemix_mote_handle_datagram",
     "motemix_mote_poll",
     "motemix_mote_keep_document(next)",
+    "motemix_mote_handle_datagram(document)",
+    "motemix_mote_poll(document)",
     "motemix_mote_poll(next)",
     "motemix_mote_message",
     "motemix_mote_stop",
@@ -25,7 +28,10 @@ static const char *const names[CALLS] = {
     "motemix_mote_poll(signs)",
     "others",
 };
-enum { OPEN, KEY, TRUST, KEEP, START, SEND, DATAGRAM, POLL, KEEP_NEXT, POLL_NEXT, MESSAGE, STOP, IDENTITY, SIGN, OTHERS };
+enum {
+    OPEN, KEY, TRUST, KEEP, START, SEND, DATAGRAM, POLL, KEEP_NEXT, DATAGRAM_DOCUMENT, POLL_DOCUMENT, POLL_NEXT,
+    MESSAGE, STOP, IDENTITY, SIGN, OTHERS
+};
 
 #include "bare.h"
 #include "motemix_network.h"
@@ -99,6 +105,14 @@ static void on_epoch(void *context, uint32_t epoch)
     begun++;
 }
 
+static unsigned came;
+
+static void on_document(void *context, uint32_t epoch)
+{
+    (void)context, (void)epoch;
+    came++;
+}
+
 static unsigned sensed;
 
 static int sense(void *context, motemix_record *record)
@@ -123,6 +137,7 @@ static void open_motes(void)
             .send = transmit,
             .acknowledged = on_acknowledged,
             .epoch_begins = on_epoch,
+            .document_came = on_document,
             .context = &motes[at],
         };
         memset(flashes[at], 0xff, sizeof(flashes[at]));
@@ -157,7 +172,7 @@ static void keep(unsigned mote, int call, const uint8_t *document, size_t len)
 }
 
 /* Until nobody has anything to do for a while. */
-static void serve(int poll)
+static void serve(int poll, int datagram)
 {
     for (unsigned at = 0; at < MOTES; at++) {
         uint64_t next;
@@ -168,7 +183,7 @@ static void serve(int poll)
         motemix_address from = { { 0xfe, 0x80 }, 61616, 6 };
         on_air--;
         from.ip[15] = (uint8_t)(air[on_air].from + 1u);
-        need(CALL(DATAGRAM, motemix_mote_handle_datagram(motes[air[on_air].to], now, &from,
+        need(CALL(datagram, motemix_mote_handle_datagram(motes[air[on_air].to], now, &from,
                                                          air[on_air].bytes, air[on_air].len)));
     }
     now += SECOND / 100;
@@ -189,31 +204,33 @@ static int take_part(void)
     need(CALL(SEND, motemix_mote_send(motes[0], now, (const uint8_t *)"node-3", 6, (const uint8_t *)"21.5", 4,
                                       &message)));
     for (int turn = 0; turn < 1000 && acknowledged == 0; turn++) {
-        serve(POLL);
+        serve(POLL, DATAGRAM);
     }
     need(CALL(OTHERS, motemix_mote_send_readings(motes[1], now, (const uint8_t *)"node-2", 6, 3600)));
     uint64_t next;
     (void)CALL(SIGN, motemix_mote_poll(motes[1], now, &next));
     for (int turn = 0; turn < 1000 && acknowledged == 1; turn++) {
-        serve(SIGN);
+        serve(SIGN, DATAGRAM);
     }
     if (sensed != 1 || acknowledged != 2) {
         say("no reading\n");
         return 1;
     }
     need(CALL(OTHERS, motemix_mote_send_readings(motes[1], now, NULL, 0, 0)));
-    for (unsigned at = 0; at < MOTES; at++) {
-        keep(at, KEEP_NEXT, motemix_network_next, sizeof(motemix_network_next));
+    keep(0, KEEP_NEXT, motemix_network_next, sizeof(motemix_network_next));
+    while (now < (uint64_t)(NEXT_BEGINS - BEGINS) * SECOND && came < MOTES - 1) {
+        serve(POLL_DOCUMENT, DATAGRAM_DOCUMENT);
+        now += SECOND / 2;
     }
-    now += (uint64_t)(NEXT_BEGINS - BEGINS) * SECOND;
-    serve(POLL_NEXT);
+    now = (uint64_t)(NEXT_BEGINS - BEGINS + 2) * SECOND;
+    serve(POLL_NEXT, DATAGRAM);
     need(CALL(SEND, motemix_mote_send(motes[3], now, (const uint8_t *)"node-0", 6, (const uint8_t *)"22", 2,
                                       &message)));
     for (int turn = 0; turn < 1000 && acknowledged == 2; turn++) {
-        serve(POLL);
+        serve(POLL, DATAGRAM);
     }
-    if (acknowledged != 3 || begun != MOTES) {
-        say("not acknowledged, or no next epoch\n");
+    if (acknowledged != 3 || begun != MOTES || came != MOTES - 1) {
+        say("not acknowledged, no next epoch, or no document from a neighbour\n");
         return 1;
     }
     need(CALL(MESSAGE, motemix_mote_message(motes[3], NULL, data, &len)));
