@@ -7,16 +7,18 @@ mod program;
 #[path = "operators/world.rs"]
 mod world;
 
-use program::{Network, Run, Running, motemix};
+use namespaces::ending_with_the_story;
+use program::{Network, Run, Running, motemix, wait_until};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
 use world::World;
 
 fn packaging() -> PathBuf {
@@ -145,6 +147,113 @@ fn alerts_ask_for_what_nodes_and_authorities_tell() {
     for concern in rules.split("concern=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(told.contains(&format!("motemix_health_of{{concern=\"{concern}\"}}")), "{concern}");
     }
+}
+
+/// A Prometheus of its own, with the lines of the manual and the alerts, which asks each second.
+struct Prometheus {
+    process: Child,
+    log: PathBuf,
+    _folder: TempDir,
+}
+
+impl Prometheus {
+    fn start(targets: &[String]) -> Self {
+        let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
+        let manual = fs::read_to_string(manual).expect("the manual");
+        let asks = manual.split("```yaml\n").find(|block| block.starts_with("scrape_configs:"));
+        let asks = asks.and_then(|block| block.split("```").next()).expect("lines for Prometheus");
+        let asks = asks.replace(r#""north.example:7000", "mix-1.example:9400""#, &targets.join(", "));
+        let rules = packaging().join("prometheus/motemix.rules.yml");
+        let settings = format!(
+            "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [{}]\n{asks}",
+            rules.display()
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let [config, data, log] = ["prometheus.yml", "data", "log"].map(|name| folder.path().join(name));
+        fs::write(&config, settings).expect("settings");
+        let mut command = ending_with_the_story("prometheus");
+        command.arg(format!("--config.file={}", config.display()));
+        command.arg(format!("--storage.tsdb.path={}", data.display()));
+        command.arg("--web.listen-address=127.0.0.1:0");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(fs::File::create(&log).expect("a log"));
+        Self { process: command.spawn().expect("setpriv starts"), log, _folder: folder }
+    }
+
+    /// What it answers, once it listens; the system has chosen its port.
+    fn asked(&self, path: &str) -> Option<Value> {
+        let log = fs::read_to_string(&self.log).expect("a log");
+        let at = log.split("msg=\"Listening on\" address=").nth(1)?.split_whitespace().next()?;
+        let mut stream = TcpStream::connect(at).ok()?;
+        // The older version has no answers in pieces.
+        write!(stream, "GET /api/v1/{path} HTTP/1.0\r\nHost: here\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// The values of a metric, by who told it.
+    fn values(&self, metric: &str) -> BTreeMap<String, String> {
+        let answer = self.asked(&format!("query?query={metric}")).unwrap_or_default();
+        let found = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+        let value = |one: &Value| {
+            (one["metric"]["instance"].as_str()?.to_owned(), one["value"][1].as_str()?.to_owned()).into()
+        };
+        found.iter().filter_map(value).collect()
+    }
+
+    /// Whether it has worked out each rule, and none in vain.
+    fn knows_all_rules(&self) -> bool {
+        let answer = self.asked("rules").unwrap_or_default();
+        let groups = answer["data"]["groups"].as_array().cloned().unwrap_or_default();
+        let rules = groups.iter().filter_map(|group| group["rules"].as_array()).flatten();
+        !groups.is_empty() && rules.into_iter().all(|rule| rule["health"] == "ok")
+    }
+
+    /// The alerts that it has noticed, and for whom.
+    fn alerts(&self) -> BTreeSet<(String, String)> {
+        let answer = self.asked("alerts").unwrap_or_default();
+        let found = answer["data"]["alerts"].as_array().cloned().unwrap_or_default();
+        let labels = |one: &Value| {
+            let label = |name| one["labels"][name].as_str().map(str::to_owned);
+            Some((label("alertname")?, label("instance")?))
+        };
+        found.iter().filter_map(labels).collect()
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if std::thread::panicking() {
+            eprintln!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn prometheus_sees_nodes_and_authorities_and_misses_one_that_is_gone() {
+    let there = Command::new("prometheus").arg("--version").output().is_ok();
+    assert!(there, "prometheus is missing: run `scripts/setup promtool`");
+    let mut authorities = World::on_loopback();
+    let running = Running::up(Network::init(&["--mixes", "3", "--motes", "1", "--metrics"]));
+    let node = running.status_of("mix-1")["status"]["metrics"].as_str().expect("an address").to_owned();
+    let authority = authorities.at("north");
+    let prometheus = Prometheus::start(&[authority.clone(), node.clone()]);
+
+    let both = |value: &str| [&authority, &node].map(|at| (at.clone(), value.to_owned())).into();
+    wait_until("it sees both", || prometheus.values("up") == both("1"));
+    wait_until("it knows the rules", || prometheus.knows_all_rules());
+    assert!(prometheus.values("motemix_epoch").contains_key(&node), "it has what a node tells");
+    let others = prometheus.values("motemix_authority_others");
+    assert_eq!(others.get(&authority).map(String::as_str), Some("2"), "it has what an authority tells");
+
+    let down = ("MotemixNodeDown".to_owned(), node);
+    assert!(!prometheus.alerts().contains(&down));
+    drop(running);
+    wait_until("it misses the node", || prometheus.alerts().contains(&down));
+    assert!(!prometheus.alerts().contains(&(down.0, authority)));
 }
 
 /// The metrics that a node tells its own user.
