@@ -1070,6 +1070,11 @@ motemix_status motemix_mote_trust_also(struct motemix_mote *mote,
 
 // Puts `len` bytes of a network document, those from its byte `at` on, into the mote's memory for
 // one. MOTEMIX_STATUS_TOO_LONG if they do not fit into `motemix_limits.document` bytes.
+//
+// While the mote runs, documents of neighbours come into the same memory. So the piece at byte 0
+// has to come first. From then on no other document is collected, until this one is kept or
+// refused, or ten minutes after its last piece. No bytes at 0 drop what was given.
+// MOTEMIX_STATUS_NO_DOCUMENT if `at` is not 0 and none is being given.
 motemix_status motemix_mote_give_document(struct motemix_mote *mote,
                                           size_t at,
                                           const uint8_t *piece,
@@ -1077,7 +1082,8 @@ motemix_status motemix_mote_give_document(struct motemix_mote *mote,
 
 // Checks the network document that was given, `len` bytes in all, and keeps it in flash. While the
 // mote stands, it has to be valid now; while it runs, it is the next epoch's, which begins in its
-// time. MOTEMIX_STATUS_KEY_MOVED: call again.
+// time. MOTEMIX_STATUS_KEY_MOVED: call again. MOTEMIX_STATUS_NO_DOCUMENT if it runs and none is
+// being given.
 motemix_status motemix_mote_keep_document(struct motemix_mote *mote, uint64_t now_us, size_t len);
 
 // Runs the node in the epoch of the network document in flash, whose signatures it checks.

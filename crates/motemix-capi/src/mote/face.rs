@@ -170,6 +170,11 @@ unsafe fn keys_of<'a>(authority_keys: *const u8, authorities: u8) -> Result<&'a 
 /// Puts `len` bytes of a network document, those from its byte `at` on, into the mote's memory for
 /// one. MOTEMIX_STATUS_TOO_LONG if they do not fit into `motemix_limits.document` bytes.
 ///
+/// While the mote runs, documents of neighbours come into the same memory. So the piece at byte 0
+/// has to come first. From then on no other document is collected, until this one is kept or
+/// refused, or ten minutes after its last piece. No bytes at 0 drop what was given.
+/// MOTEMIX_STATUS_NO_DOCUMENT if `at` is not 0 and none is being given.
+///
 /// # Safety
 /// As for all calls; `piece` is null or valid for `len` bytes.
 #[unsafe(no_mangle)]
@@ -188,7 +193,8 @@ pub unsafe extern "C" fn motemix_mote_give_document(
 
 /// Checks the network document that was given, `len` bytes in all, and keeps it in flash. While the
 /// mote stands, it has to be valid now; while it runs, it is the next epoch's, which begins in its
-/// time. MOTEMIX_STATUS_KEY_MOVED: call again.
+/// time. MOTEMIX_STATUS_KEY_MOVED: call again. MOTEMIX_STATUS_NO_DOCUMENT if it runs and none is
+/// being given.
 ///
 /// # Safety
 /// As for all calls.

@@ -9,17 +9,24 @@ use super::memory::Inner;
 use crate::status::Status;
 
 impl Inner {
-    /// Puts a piece of a network document into the memory for one. Nothing is no piece, and keeps no
-    /// neighbour's document away, nor does a piece that is refused.
+    /// Puts a piece of a network document into the memory for one. While the mote runs, a
+    /// neighbour's document may be there in the meantime: a document begins with its first piece,
+    /// and ends with one that is refused, or with none in place of the first.
     pub(super) fn give_piece(&mut self, at: usize, piece: &[u8]) -> Result<(), Status> {
         let memory = if self.runs {
             let running = self.running()?;
-            let room = running.document_room().checked_sub(at).ok_or(Status::TooLong)?;
-            if piece.len() > room {
+            let fits = running.document_room().checked_sub(at).is_some_and(|room| piece.len() <= room);
+            if !fits || at == 0 {
+                running.drop_given_document();
+            }
+            if !fits {
                 return Err(Status::TooLong);
             }
             if piece.is_empty() {
                 return Ok(());
+            }
+            if at > 0 && !running.is_given_document() {
+                return Err(Status::NoDocument);
             }
             running.document_memory()
         } else {
@@ -36,7 +43,11 @@ impl Inner {
     pub(super) fn keep_document(&mut self, now: Instant, len: usize) -> Result<(), Status> {
         if self.runs {
             let running = self.running()?;
+            if !running.is_given_document() {
+                return Err(Status::NoDocument);
+            }
             if len > running.document_room() {
+                running.drop_given_document();
                 return Err(Status::TooLong);
             }
             running.take_lent_document(now, len)?;

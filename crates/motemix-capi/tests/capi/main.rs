@@ -49,18 +49,17 @@ fn build(arguments: &[&str]) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["rustc", "--locked", "--lib", "--package", "motemix-capi", "--crate-type", "staticlib"]);
     // What the tests are built with is not what a board is built with.
-    cargo.env_remove("CARGO_INCREMENTAL").env_remove("RUSTFLAGS");
+    for name in ["CARGO_INCREMENTAL", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
+        cargo.env_remove(name);
+    }
     succeed(cargo.arg("--target-dir").arg(target_directory()).args(arguments));
 }
 
-/// The static library for this machine. `scripts/run-tests` has built it with the tests of all
-/// packages; alone it has other features, and is built anew.
+/// The static library for this machine.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        if env::var_os("MOTEMIX_PROGRAMS_ARE_BUILT").is_none() {
-            build(&[]);
-        }
+        build(&[]);
         target_directory().join("debug/libmotemix_capi.a")
     })
 }

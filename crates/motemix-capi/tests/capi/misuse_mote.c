@@ -403,12 +403,29 @@ static void running(void)
     EXPECT(NOTHING, motemix_mote_message(mote, data, data, &count));
     EXPECT(OK, motemix_mote_forget_message(mote));
 
-    /* Documents of no later epoch, with any length. */
-    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
+    /* Documents of no later epoch, with any length. Whatever is refused has to be given anew: in the
+     * meantime a neighbour's may be there. */
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(NO_DOCUMENT, motemix_mote_give_document(mote, 1, bytes + 1, len - 1));
+    EXPECT(OK, motemix_mote_give_document(mote, 1, NULL, 0));
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, 1));
+    EXPECT(OK, motemix_mote_give_document(mote, 1, bytes + 1, len - 1));
     EXPECT(DOCUMENT_ROLLED_BACK, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
     EXPECT(DOCUMENT_MALFORMED, motemix_mote_keep_document(mote, 0, len - 1));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
     EXPECT(TOO_LONG, motemix_mote_keep_document(mote, 0, limits.document + 1u));
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
     EXPECT(TOO_LONG, motemix_mote_keep_document(mote, 0, (size_t)-1));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
+    EXPECT(TOO_LONG, motemix_mote_give_document(mote, limits.document, bytes, 1));
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, bytes, len));
+    EXPECT(OK, motemix_mote_give_document(mote, 0, NULL, 0));
+    EXPECT(NO_DOCUMENT, motemix_mote_keep_document(mote, 0, len));
 
     /* Junk of all lengths. */
     memset(junk, 0xa5, sizeof(junk));

@@ -104,6 +104,17 @@ impl<P: Profile, F: MultiwriteNorFlash, R: CryptoRng + Clone> Running<'_, P, F, 
         self.document.len()
     }
 
+    /// Whether somebody gives a document: what is in [`document_memory`](Self::document_memory) is
+    /// not a neighbour's.
+    pub const fn is_given_document(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// What was given comes to nothing: neighbours' documents are collected again.
+    pub const fn drop_given_document(&mut self) {
+        self.given = None;
+    }
+
     /// [`take_document`](Self::take_document) with the first `len` bytes of the memory that was
     /// lent for it. None is collected there before it is taken or refused.
     ///

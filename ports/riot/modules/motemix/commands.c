@@ -138,20 +138,22 @@ static int document(int argc, char **argv)
     if (argc != 1) {
         return MISUSED;
     }
-    motemix_status status = motemix_give_document(0, NULL, 0);
-    if (status != MOTEMIX_STATUS_OK) {
-        return say(status);
-    }
     if (strcmp(argv[0], "begin") == 0) {
-        given = 0;
-        return say(MOTEMIX_STATUS_OK);
+        motemix_status begun = motemix_give_document(0, NULL, 0);
+        given = begun == MOTEMIX_STATUS_OK ? 0 : -1;
+        return say(begun);
     }
     if (given < 0) {
+        /* Neither gives anything nor drops what a program gives: a mote that cannot take one says so. */
+        motemix_status able = motemix_give_document(1, NULL, 0);
+        if (able != MOTEMIX_STATUS_OK && able != MOTEMIX_STATUS_TOO_LONG) {
+            return say(able);
+        }
         puts("error: a document begins with `document begin`");
         return 1;
     }
     if (strcmp(argv[0], "end") == 0) {
-        status = motemix_keep_document((size_t)given);
+        motemix_status status = motemix_keep_document((size_t)given);
         if (status != MOTEMIX_STATUS_KEY_MOVED) {
             given = -1;
         }
@@ -160,10 +162,12 @@ static int document(int argc, char **argv)
     int len = read_hex(argv[0], piece, sizeof(piece));
     if (len < 0) {
         given = -1;
+        /* Its neighbours may give one to the mote again. */
+        (void)motemix_give_document(0, NULL, 0);
         puts("error: not hex digits in pairs; begin again");
         return 1;
     }
-    status = motemix_give_document((size_t)given, piece, (size_t)len);
+    motemix_status status = motemix_give_document((size_t)given, piece, (size_t)len);
     if (status != MOTEMIX_STATUS_OK) {
         given = -1;
         return say(status);

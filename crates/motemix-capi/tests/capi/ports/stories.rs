@@ -460,10 +460,14 @@ pub(crate) fn a_document_is_handed_on(motes: &mut [Mote], authority: &Authority)
     for mote in &mut *motes {
         restart(mote, turn - 400);
     }
-    // What was typed by mistake begins no document, and keeps no neighbour's away for ten minutes.
+    // What was typed by mistake begins no document, or ends it, and keeps no neighbour's away for ten
+    // minutes.
     for words in ["zz", "00", "end"] {
         motes[1].ask(&format!("motemix document {words}"), "error: ");
     }
+    motes[2].ask("motemix document begin", "ok");
+    motes[2].ask("motemix document 00", "ok 1");
+    motes[2].ask("motemix document zz", "error: ");
     let kept = (motes[0].port.words.kept_next)(next, turn);
     motes[0].give(&document, &kept);
     for mote in &mut motes[1..] {

@@ -126,7 +126,8 @@ motemix_status motemix_trust_also(uint8_t threshold, const uint8_t *keys, uint8_
 /* Sets the clock, in seconds since 1970. It stops with the power. */
 motemix_status motemix_set_time(uint64_t unix_time);
 
-/* Gives `len` bytes of a network document, those from its byte `at` on. */
+/* Gives `len` bytes of a network document, those from its byte `at` on. While the node runs, they begin
+ * with the one at 0; `motemix_mote_give_document` of motemix.h says why, and how one is dropped. */
 motemix_status motemix_give_document(size_t at, const uint8_t *piece, size_t len);
 
 /* Checks the document that was given, `len` bytes in all, and keeps it: while the node stands, one
