@@ -45,13 +45,10 @@ struct Report {
 }
 
 impl Report {
-    /// For which epochs there are documents, from this one on.
-    fn lasts(&self) -> String {
+    /// For how many epochs there are documents, from this one on.
+    fn lasts(&self) -> usize {
         let later = self.documents.iter().filter(|epoch| **epoch >= self.epoch);
-        match later.zip(self.epoch..).take_while(|(epoch, expected)| *epoch == expected).count() {
-            0 => "none for this epoch".to_owned(),
-            count => format!("this epoch and {} after it", count - 1),
-        }
+        later.zip(self.epoch..=u32::MAX).take_while(|(epoch, expected)| **epoch == *expected).count()
     }
 }
 
@@ -74,10 +71,10 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     let ask_others = |config: &AuthorityConfig| LocalSet::new().block_on(&runtime, others::ask_all(config));
     let answer = match (LocalSet::new().block_on(&runtime, ask(&at)), &config) {
         (Ok(answer), _) => answer,
-        (Err(problem), Some(config)) => return without_own(args, problem, ask_others(config)),
+        (Err(problem), Some(config)) => return without_own(args, &problem, ask_others(config)),
         (Err(problem), None) => return Err(Failure::failed(problem)),
     };
-    let wrong = |error| Failure::failed(format!("{at}: what it says makes no sense: {error}"));
+    let wrong = |error| Failure::failed(format!("{at}: {}", others::makes_no_sense(&error)));
     let report: Report = serde_json::from_slice(&answer).map_err(wrong)?;
     let others = config.as_ref().map(ask_others);
     let others =
@@ -93,10 +90,10 @@ pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
 }
 
 /// The authority of the folder does not answer: whether the network goes on, the others know.
-fn without_own(args: &AuthorityStatus, problem: String, others: Vec<Asked>) -> Result<(), Failure> {
+fn without_own(args: &AuthorityStatus, problem: &str, others: Vec<Asked>) -> Result<(), Failure> {
     let others = others.into_iter().map(|asked| asked.beside(None)).collect::<Vec<_>>();
     if args.json {
-        report::print_json(&json!({ "answers": false, "others": others }))?;
+        report::print_json(&json!({ "answers": false, "problem": problem, "others": others }))?;
     } else {
         print_others(&others)?;
     }
@@ -122,7 +119,10 @@ async fn ask(at: &str) -> Result<Vec<u8>, String> {
 
 fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     let mut table = Table::without_heading();
-    let documents = report.lasts();
+    let documents = match report.lasts() {
+        0 => "none for this epoch".to_owned(),
+        count => format!("this epoch and {} after it", count - 1),
+    };
     table.row(["network".to_owned(), report.network]);
     table.row(["public key".to_owned(), report.key]);
     table.row(["epoch".to_owned(), report.epoch.to_string()]);

@@ -32,9 +32,18 @@ pub struct Other {
     answers: bool,
     /// Each thing that it says differently.
     differences: Vec<String>,
-    /// For which epochs it has documents, if this authority does not answer itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    documents: Option<String>,
+    /// What it has documents for, if this authority does not answer itself.
+    #[serde(flatten)]
+    lasts: Option<Lasts>,
+}
+
+/// For which epochs an authority has documents.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Lasts {
+    /// The one that it is, by its clock.
+    epoch: u32,
+    /// For so many, from that one on.
+    documents_of_epochs: usize,
 }
 
 /// Asks all that a configuration names.
@@ -44,10 +53,8 @@ pub async fn ask_all(config: &AuthorityConfig) -> Vec<Asked> {
         let Some(at) = at else { continue };
         asked.spawn_local(async move {
             let answer = ask(&at).await;
-            let said = answer.and_then(|answer| {
-                serde_json::from_slice(&answer)
-                    .map_err(|error| format!("what it says makes no sense: {error}"))
-            });
+            let said = answer
+                .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| makes_no_sense(&error)));
             Asked { at, key, said }
         });
     }
@@ -60,7 +67,7 @@ impl Asked {
     /// How it differs from what an authority says of itself, if that says anything.
     pub fn beside(self, own: Option<&Report>) -> Other {
         let Self { at, key, said } = self;
-        let mut documents = None;
+        let mut lasts = None;
         let (answers, differences) = match said {
             Err(problem) => (false, vec![problem]),
             Ok(said) if said.key != key => {
@@ -73,18 +80,18 @@ impl Asked {
                 )
             }
             Ok(said) => {
-                documents = own.is_none().then(|| said.lasts());
+                lasts = own.is_none().then(|| Lasts { epoch: said.epoch, documents_of_epochs: said.lasts() });
                 (true, own.map_or_else(Vec::new, |own| [agreed(own, &said), members(own, &said)].concat()))
             }
         };
-        Other { at, answers, differences, documents }
+        Other { at, answers, differences, lasts }
     }
 }
 
 /// What is shown of them.
 pub fn lines(others: &[Other]) -> Vec<String> {
     let mut lines = Vec::new();
-    for Other { at, differences, documents, .. } in others {
+    for Other { at, differences, lasts, .. } in others {
         // Errors of the network begin with the place.
         let placed =
             |line: &String| if line.starts_with(at) { line.clone() } else { format!("{at}: {line}") };
@@ -92,10 +99,15 @@ pub fn lines(others: &[Other]) -> Vec<String> {
         if differences.len() > LINES {
             lines.push(format!("{at}: {} more; --json has all", differences.len() - LINES));
         }
-        lines.extend(documents.as_ref().map(|documents| format!("{at}: documents: {documents}")));
+        lines.extend(lasts.as_ref().map(|lasts| match lasts {
+            Lasts { epoch, documents_of_epochs: 0 } => format!("{at}: no document for epoch {epoch}"),
+            Lasts { epoch, documents_of_epochs: count } => {
+                format!("{at}: documents for epoch {epoch} and {} after it", count - 1)
+            }
+        }));
     }
     let (all, answering) = (others.len(), others.iter().filter(|other| other.answers).count());
-    let same = |other: &Other| other.differences.is_empty() && other.documents.is_none();
+    let same = |other: &Other| other.differences.is_empty() && other.lasts.is_none();
     let differ = others.iter().any(|other| other.answers && !same(other));
     let and_same = if differ { "" } else { ", and say the same" };
     lines.push(match answering {
@@ -163,6 +175,11 @@ fn members(own: &Report, said: &Report) -> Vec<String> {
 
 fn by_identity(report: &Report) -> BTreeMap<&str, &Node> {
     report.nodes.iter().map(|node| (&*node.identity, node)).collect()
+}
+
+/// What is not JSON, or another's. Such an error has in it what was said, however long that is.
+pub fn makes_no_sense(error: &serde_json::Error) -> String {
+    format!("what it says makes no sense: {}", cut(&error.to_string()))
 }
 
 /// The beginning of what somebody else said.
@@ -247,8 +264,25 @@ mod tests {
         let here = asked("a:1", Ok(report(&[], &[("documents", json!([6, 7, 8, 9]))])));
         let others = [here, asked("b:1", Err("b:1: refused".to_owned()))].map(|asked| asked.beside(None));
         let expected =
-            ["a:1: documents: this epoch and 2 after it", "b:1: refused", "1 of 2 other authorities answer"];
+            ["a:1: documents for epoch 7 and 2 after it", "b:1: refused", "1 of 2 other authorities answer"];
         assert_eq!(lines(&others), expected);
+        let shown = serde_json::to_value(&others).unwrap();
+        assert_eq!((&shown[0]["epoch"], &shown[0]["documents_of_epochs"]), (&json!(7), &json!(3)));
+        assert_eq!(shown[1], json!({ "at": "b:1", "answers": false, "differences": ["b:1: refused"] }));
+    }
+
+    #[test]
+    fn the_last_epoch_of_all_is_one_too() {
+        let last = [("epoch", json!(u32::MAX)), ("documents", json!([u32::MAX, u32::MAX]))];
+        assert_eq!(report(&[], &last).lasts(), 1);
+        assert_eq!(report(&[], &[("documents", json!([6]))]).lasts(), 0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_cut() {
+        let long = json!({ "network": "orchard", "key": "aa", "epoch": "x".repeat(100_000) }).to_string();
+        let error = serde_json::from_str::<Report>(&long).err().unwrap();
+        assert!(makes_no_sense(&error).len() < 120);
     }
 
     #[test]
