@@ -301,7 +301,8 @@ fn find_me(
     let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
     let id = network.find(&config.name).ok_or_else(|| {
         refused(if config.directory.is_some() {
-            "does not have it; have the authorities' operators admit it (`motemix authority add`)"
+            "does not have it; have the authorities' operators admit it (`motemix authority add`), or wait if they \
+             have: documents that were signed before do not change"
         } else {
             "has no such node; publish its description"
         })

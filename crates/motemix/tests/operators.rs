@@ -65,6 +65,10 @@ fn people_who_do_not_trust_each_other_run_a_network() {
     world.admit("other", "mix-3", Some(0), &AUTHORITIES);
     world.run("other");
     let latest = world.latest("south");
+    let descriptor = world.path("other").join("mix-3.descriptor");
+    let again = ["authority", "add", &world.dir("south"), descriptor.to_str().unwrap(), "--layer", "0"];
+    let said = motemix(again).succeeds();
+    assert!(said.contains("; documents up to epoch ") && said.contains(" is in none before 20"), "{said}");
     wait_until("the other operator's mix is in the document", || world.latest("south") >= latest + 2);
     world.delivers("mote", "receiver", "third");
     let mut inbox = world.inbox("receiver");
@@ -178,7 +182,7 @@ fn operators_see_where_they_do_not_agree() {
     world.kill("north");
     world.serve("south");
     let asked = world.says("north", &["authority", "status", &north]);
-    let said = asked.shows_and_fails(1, &[&world.at("north")]);
+    let said = asked.shows_and_fails(1, &[&world.at("north"), "authority serve"]);
     assert!(said.lines().any(|line| line.starts_with(&south) && line.contains("for epoch ")), "{said}");
     assert!(said.ends_with("1 of 2 other authorities answer\n"), "{said}");
 }
@@ -331,6 +335,7 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     let said = motemix(["authority", "peers", dir, "--threshold", "2", &format!("{theirs}@::1:7002")]);
     assert!(said.status() == 2 && said.stderr().contains("in brackets: [::1]:7002"), "{}", said.stderr());
     motemix(["authority", "status", "127.0.0.1:1"]).fails(1, &["127.0.0.1:1"]);
+    motemix(["authority", "status", "nowhere"]).fails(2, &["nowhere: there is no such folder"]);
 }
 
 /// Somebody who speaks HTTP badly: `answer` says what goes to each who asks for a path. It goes with

@@ -113,7 +113,8 @@ impl Authority {
         if lasts == 0 {
             lines.push("there is no document of this epoch".to_owned());
         } else if lasts * 2 <= self.config.ahead as usize {
-            lines.push(format!("there are documents of {lasts} epochs only, of {} ahead", self.config.ahead));
+            let ahead = self.config.ahead;
+            lines.push(format!("there are documents for this epoch and {} after it, of {ahead}", lasts - 1));
         }
         let status = if lines.is_empty() { 200 } else { 503 };
         if let Some(trouble) = state.trouble.as_ref().filter(|_| status == 503) {

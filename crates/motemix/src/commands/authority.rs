@@ -13,7 +13,7 @@ mod status;
 use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
 use crate::commands::node::end_with_parent;
 use crate::failure::Failure;
-use crate::network::{hops, make_whole};
+use crate::network::{documents, hops, make_whole};
 use crate::program;
 use crate::report;
 use anyhow::Context as _;
@@ -22,11 +22,12 @@ use motemix_authority::store::{Store, Taken};
 use motemix_authority::{AuthorityConfig, ServiceError};
 use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
 use motemix_host::AuthorityKeyFile;
+use motemix_host::documents::Folder;
 use motemix_host::supervisor::Supervisor;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
@@ -49,7 +50,7 @@ fn init(args: &AuthorityInit) -> Result<(), Failure> {
     })?;
     let text = format!(
         "{public}\nthis is the public key of the authority in {dir}; next: tell it to the others, name theirs with \
-         `motemix authority peers {dir}`, then\n  motemix --log info authority serve {dir}\n",
+         `motemix authority peers {dir} --threshold K KEY@HOST:PORT...`, then\n  motemix --log info authority serve {dir}\n",
         dir = args.dir.display()
     );
     Ok(report::print(text.as_bytes())?)
@@ -186,10 +187,24 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
         ""
     };
     let text = format!(
-        "{} is admitted as {what}, identity {}{offer}{older}\n",
-        descriptor.name, descriptor.identity
+        "{} is admitted as {what}, identity {}{offer}{older}{}\n",
+        descriptor.name,
+        descriptor.identity,
+        signed_already(&args.dir, &config)
     );
     Ok(report::print(text.as_bytes())?)
+}
+
+/// What is signed does not change: until when documents cannot have whoever is admitted now.
+fn signed_already(dir: &Path, config: &AuthorityConfig) -> String {
+    let epochs = Folder::new(dir.join("documents")).epochs().unwrap_or_default();
+    let now = config.epoch_at(documents::now());
+    let last = epochs.into_iter().max().filter(|last| *last >= now);
+    last.map_or_else(String::new, |last| {
+        let until =
+            humantime::format_rfc3339_seconds(UNIX_EPOCH + config.epoch_length * last.0.saturating_add(1));
+        format!("; documents up to epoch {last} are signed, so a node that is new is in none before {until}")
+    })
 }
 
 fn remove(args: &AuthorityRemove) -> Result<(), Failure> {

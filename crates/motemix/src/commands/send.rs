@@ -47,7 +47,7 @@ pub fn send(args: &Args) -> Result<(), Failure> {
         Outcome::Acknowledged { elapsed, round_trip, tries } => {
             let tries = match tries {
                 1 => String::new(),
-                _ => format!(" and {tries} tries; the last one took {} ms", round_trip.as_millis()),
+                _ => format!(" and {tries} tries; the acknowledged one took {} ms", round_trip.as_millis()),
             };
             let text = format!("acknowledged by {to} after {} ms{tries}\n", elapsed.as_millis());
             Ok(report::print(text.as_bytes())?)

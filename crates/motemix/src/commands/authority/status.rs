@@ -63,6 +63,10 @@ struct Node {
 
 pub fn status(args: &AuthorityStatus) -> Result<(), Failure> {
     let folder = Path::new(&args.of);
+    if !folder.exists() && !args.of.contains(':') {
+        let of = &args.of;
+        return Err(Failure::broken(format!("{of}: there is no such folder, and it is no HOST:PORT")));
+    }
     let config = folder.is_dir().then(|| AuthorityConfig::load(folder)).transpose();
     let config = config.map_err(Failure::broken)?;
     let at = config.as_ref().map_or_else(|| args.of.clone(), own_place);
@@ -97,7 +101,7 @@ fn without_own(args: &AuthorityStatus, problem: &str, others: Vec<Asked>) -> Res
     } else {
         print_others(&others)?;
     }
-    Err(Failure::failed(problem))
+    Err(Failure::failed(format!("{problem}; start it with `motemix authority serve {}`", args.of)))
 }
 
 /// Where the authority of a folder answers on its own machine.
