@@ -95,18 +95,22 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
     let addresses = brokers.each_ref().map(|broker| broker.address);
     let mut client = Client::new(addresses[0]);
     let topics: Vec<_> = (0..4).map(|index| create(&mut client, &format!("t{index}"))).collect();
-    let (stop, all) = (AtomicBool::new(false), AtomicU64::new(0));
-    let under_way = |more: u64| {
-        let (before, begin) = (all.load(Ordering::Relaxed), Instant::now());
-        while all.load(Ordering::Relaxed) < before + more {
-            assert!(begin.elapsed() < HANGS, "nothing is acknowledged any more");
+    let (stop, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; 4]);
+    let until = |holds: &dyn Fn(&[u64; 4]) -> bool| {
+        let begin = Instant::now();
+        while !holds(&counts.each_ref().map(|count| count.load(Ordering::Relaxed))) {
+            assert!(begin.elapsed() < HANGS, "nothing is acknowledged any more: {counts:?}");
             thread::sleep(Duration::from_millis(1));
         }
     };
+    let under_way = |more: u64| {
+        let before: u64 = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        until(&|counts| counts.iter().sum::<u64>() >= before + more);
+    };
     let published: Vec<_> = thread::scope(|scope| {
         let publisher = |(index, topic): (usize, &String)| {
-            let (topic, stop, all) = (topic.clone(), &stop, &all);
-            scope.spawn(move || publish(addresses[index % 2], &topic, stop, all))
+            let (topic, stop, count) = (topic.clone(), &stop, &counts[index]);
+            scope.spawn(move || publish(addresses[index % 2], &topic, stop, count))
         };
         let publishers: Vec<_> = topics.iter().enumerate().map(publisher).collect();
         let stopping = Stop(&stop);
@@ -121,6 +125,8 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
                 servers.begin(turn);
             }
         }
+        // On a busy machine one may have waited for most of that time.
+        until(&|counts| counts.iter().all(|count| *count > 10));
         drop(stopping);
         publishers.into_iter().map(|publisher| publisher.join().expect("a client")).collect()
     });
