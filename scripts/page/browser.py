@@ -24,7 +24,8 @@ ORIGIN, IDENTITY = sys.argv[1:]
 SHOTS = os.environ.get("MOTEMIX_PAGE_SHOTS")
 CHROMIUM = os.environ.get("MOTEMIX_CHROMIUM", "/usr/bin/chromium")
 # Patience with a busy machine, in milliseconds; nothing here waits for so long.
-expect.set_options(timeout=60_000)
+PATIENCE = 180_000
+expect.set_options(timeout=PATIENCE)
 
 
 def tell(order):
@@ -42,6 +43,7 @@ class Visit:
 
     def __init__(self, browser, **how):
         self.page = browser.new_page(**how)
+        self.page.set_default_timeout(PATIENCE)
         self.requests, self.complaints = [], []
         self.store_was_full = False
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -242,7 +244,7 @@ def main():
     arguments = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=arguments, chromium_sandbox=os.geteuid() != 0
+            executable_path=CHROMIUM, args=arguments, chromium_sandbox=os.geteuid() != 0, timeout=PATIENCE
         )
         desk = Visit(browser, viewport={"width": 1280, "height": 900}, color_scheme="light", reduced_motion="reduce")
         for look in (devices_and_readings, hostile_names_stay_text, live, identity):

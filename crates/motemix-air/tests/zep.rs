@@ -14,7 +14,7 @@ struct Peer(UdpSocket);
 impl Peer {
     fn new(air: &Air, board: &mut Board) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+        socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a time");
         socket.connect(air.zep.expect("it takes ZEP")).expect("it is there");
         let peer = Self(socket);
         // A greeting has no answer; a frame in the same direction behind it has.
@@ -172,7 +172,7 @@ fn peers_need_neither_a_station_nor_a_folder() {
     });
     let [first, second] = [(); 2].map(|()| {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+        socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a time");
         socket.connect(air.zep.expect("it takes ZEP")).expect("it is there");
         Peer(socket)
     });

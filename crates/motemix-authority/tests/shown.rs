@@ -49,7 +49,7 @@ fn heard(at: SocketAddr, round: impl Fn() -> Round) -> (Round, Vec<u8>) {
     let mut answers = (0..2000).filter_map(|_| {
         let round = round();
         let path = format!("/rounds/{}/{}", round.epoch, round.attempt);
-        let answer = runtime.block_on(web::get(&at.to_string(), &path, 1 << 20, Duration::from_secs(5)));
+        let answer = runtime.block_on(web::get(&at.to_string(), &path, 1 << 20, Duration::from_mins(3)));
         thread::sleep(Duration::from_millis(20));
         answer.ok().flatten().map(|transcript| (round, transcript))
     });
@@ -61,7 +61,7 @@ fn refuses_what_no_vote_may_have(at: SocketAddr) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let at = at.to_string();
     for (len, status) in [(MAX_DESCRIPTOR_LEN, 400), (MAX_DESCRIPTOR_LEN + 1, 413)] {
-        let handed_in = web::post(&at, "/descriptors", vec![0; len], Duration::from_secs(5));
+        let handed_in = web::post(&at, "/descriptors", vec![0; len], Duration::from_mins(3));
         let refused = runtime.block_on(handed_in).unwrap_err();
         assert!(matches!(&refused, WebError::Refused { status: said, .. } if *said == status), "{refused}");
     }

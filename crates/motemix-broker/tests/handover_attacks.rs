@@ -212,7 +212,7 @@ async fn as_many_observations_as_a_list_has_devices_leave_room_for_requests() {
                 observations.push(observation);
             }
             let put = with(Request::new(Method::Put, &["ps", "data", &topic[1]]), 0, b"new");
-            let asked = tokio::time::timeout(Duration::from_secs(60), client.ask(put)).await;
+            let asked = tokio::time::timeout(Duration::from_mins(3), client.ask(put)).await;
             assert_eq!(asked.expect("nobody answers").unwrap().code, Code::CHANGED);
             broker.stop().await;
         })

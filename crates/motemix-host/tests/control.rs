@@ -190,7 +190,7 @@ async fn idle_connections_make_room_for_a_new_one() {
         first.request(&Request::Status {}).unwrap();
         let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(&path).unwrap()).collect();
         let mut client = ControlClient::connect(&path).unwrap();
-        client.set_patience(Some(Duration::from_secs(5))).unwrap();
+        client.set_patience(Some(Duration::from_mins(3))).unwrap();
         assert!(matches!(client.request(&Request::Status {}).unwrap(), Response::Status(_)));
         assert!(first.request(&Request::Status {}).is_err(), "the one that was idle for longest was closed");
         drop(idle);

@@ -15,7 +15,7 @@ async fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    tokio::time::timeout(Duration::from_secs(5), stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_mins(3), stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     answer
 }
 

@@ -54,7 +54,7 @@ fn all_are_acknowledged(nodes: &[Running], count: u8) {
 }
 
 fn wait_for(what: &str, holds: impl FnMut() -> bool) {
-    assert!(eventually(Duration::from_secs(60), holds), "{what}");
+    assert!(eventually(Duration::from_mins(3), holds), "{what}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Broker {
     /// Asks it over a socket of its own.
     fn answer(&self, request: Request) -> Response {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a timeout");
         let mut client = Endpoint::new(Settings::default(), [9; 32]);
         let now = Instant::from_micros(1);
         client.request(now, self.address, request).expect("there is room");

@@ -41,7 +41,7 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
     // The second one has it as well, once it has heard.
     let begin = Instant::now();
     while !at_two.answer(&put(&topic, 2)).code.is_success() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "the second broker knows no topic");
+        assert!(begin.elapsed() < Duration::from_mins(3), "the second broker knows no topic");
     }
     let mut observer = Client::new(one.address);
     observer.observe(&["ps", "data", &topic]);
@@ -56,7 +56,7 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
         if heard.len() >= 4 {
             break;
         }
-        assert!(begin.elapsed() < Duration::from_secs(20), "{heard:?}");
+        assert!(begin.elapsed() < Duration::from_mins(3), "{heard:?}");
     }
     assert!(heard.len() >= 4, "{heard:?}");
 
@@ -72,7 +72,7 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
         let stopping = Stop(&stop);
         let begin = Instant::now();
         while counts.iter().any(|count| count.load(Ordering::Relaxed) < 50) {
-            assert!(begin.elapsed() < Duration::from_secs(60), "{counts:?}");
+            assert!(begin.elapsed() < Duration::from_mins(3), "{counts:?}");
             thread::sleep(Duration::from_millis(1));
         }
         drop(stopping);

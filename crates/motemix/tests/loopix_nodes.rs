@@ -200,7 +200,7 @@ fn is_of(text: &str, round: usize, each: usize) -> bool {
 /// What a client has on disk, read while it runs.
 fn letters(folder: &Path) -> Connection {
     let letters = Connection::open(folder.join("state/letters.db")).unwrap();
-    letters.busy_timeout(Duration::from_secs(10)).unwrap();
+    letters.busy_timeout(Duration::from_mins(3)).unwrap();
     letters
 }
 
@@ -231,7 +231,7 @@ fn a_restarted_mix_refuses_what_it_took_before() {
         }
         let recorder = UdpSocket::bind(mix).unwrap();
         world.wait_until_ready();
-        recorder.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        recorder.set_read_timeout(Some(Duration::from_mins(3))).unwrap();
         let mut packets = Vec::new();
         let mut buffer = [0; 4096];
         while packets.len() < 5 {

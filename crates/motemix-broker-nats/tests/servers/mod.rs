@@ -143,7 +143,7 @@ impl Servers {
         let begin = Instant::now();
         while TcpStream::connect(self.clients[index]).is_err() {
             let log = fs::read_to_string(self.folder.path().join(format!("{index}.log")));
-            assert!(begin.elapsed() < Duration::from_secs(30), "{log:?}");
+            assert!(begin.elapsed() < READY, "{log:?}");
             sleep(Duration::from_millis(20));
         }
     }

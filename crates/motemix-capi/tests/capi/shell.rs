@@ -14,7 +14,7 @@ use std::time::Duration;
 use command_fds::{CommandFdExt, FdMapping};
 
 /// For how long nothing may happen: far more than anything takes here.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The number under which the process inherits its socket.
 pub const SOCKET: i32 = 3;

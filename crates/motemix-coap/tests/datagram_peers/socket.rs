@@ -16,7 +16,7 @@ use motemix_time::Instant;
 /// A state of /tick lasts so long.
 const TICK: Duration = Duration::from_millis(20);
 /// A peer that is silent for so long has failed. Nothing else depends on a clock.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(3);
 
 /// Moves datagrams between a socket and an endpoint.
 struct Wire {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use motemix_coap::oscore::Message;
 
 /// A peer that is silent for so long has failed. Nothing else depends on a clock.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(3);
 const CON: u8 = 0x40;
 const NON: u8 = 0x50;
 const ACK: u8 = 0x60;

@@ -100,7 +100,7 @@ impl Process {
 
     fn send(&self, data: &[u8]) -> Response {
         let mut client = ControlClient::connect(self.config.control_socket()).unwrap();
-        client.set_patience(Some(Duration::from_secs(30))).unwrap();
+        client.set_patience(Some(Duration::from_mins(3))).unwrap();
         client
             .request(&Request::Send { to: "receiver".into(), data_hex: hex::encode(data), wait: true })
             .unwrap()

@@ -44,7 +44,7 @@ pub struct Running {
 impl Running {
     pub fn ask(&self, request: &Request) -> Response {
         let mut client = ControlClient::connect(&self.started.control).unwrap();
-        client.set_patience(Some(Duration::from_secs(30))).unwrap();
+        client.set_patience(Some(Duration::from_mins(3))).unwrap();
         client.request(request).unwrap()
     }
 

@@ -11,7 +11,7 @@ use coap_lite::{CoapOption, MessageClass, MessageType, Packet, RequestType, Resp
 pub const EDHOC: CoapOption = CoapOption::Unknown(21);
 
 /// A peer that is silent for so long has failed. Nothing else depends on a clock.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(3);
 
 pub fn post(path: &[&str], payload: Vec<u8>) -> Packet {
     let mut request = Packet::new();

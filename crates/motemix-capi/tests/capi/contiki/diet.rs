@@ -110,7 +110,7 @@ impl Air {
     /// The test's own end.
     fn socket(&self, station: usize) -> UdpSocket {
         let socket = self.0.sockets[station].try_clone().expect("a second descriptor");
-        socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a timeout");
         socket
     }
 }
@@ -326,7 +326,7 @@ fn a_router_has_bounded_places_and_a_stranger_takes_none() {
     let mut testers: Vec<_> = (0..6)
         .map(|_| {
             let socket = UdpSocket::bind("[::1]:0").expect("a port");
-            socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+            socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a timeout");
             Tester::new(socket)
         })
         .collect();

@@ -56,7 +56,7 @@ impl Air {
 
     fn with(program: &Path, address: &str) -> Self {
         let socket = UdpSocket::bind(address).expect("a port");
-        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        socket.set_read_timeout(Some(Duration::from_mins(3))).expect("a timeout");
         let zep = socket.local_addr().expect("bound").to_string();
         let link = Link::of(&PORT, 1);
         let flash = link.flash(0);
