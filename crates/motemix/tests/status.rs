@@ -200,9 +200,7 @@ fn an_operator_sees_all_nodes_of_a_network() {
     wait_until("all have documents", || {
         NODES.into_iter().all(|name| status(&world.config(name))["detail"]["document"].is_object())
     });
-    wait_until("the authority is ready as well", || {
-        get(&north, "/readyz").ends_with("\r\n\r\nready\n")
-    });
+    wait_until("the authority is ready as well", || get(&north, "/readyz").ends_with("\r\n\r\nready\n"));
 
     let report = of_network(&[&north, &south], &[]);
     assert_eq!((&report["network"], &report["unproven"]), (&"orchard".into(), &true.into()));

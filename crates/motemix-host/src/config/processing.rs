@@ -16,7 +16,8 @@ pub struct Processing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
     /// How long the packets of a batch may take together: for no longer is one packet held back by
-    /// others of its batch. `"0s"` switches batches off.
+    /// others of its batch, unless they are as few as the lanes of the processor. `"0s"` switches
+    /// batches off.
     #[serde(with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required")]
     pub batch_time: Duration,
 }

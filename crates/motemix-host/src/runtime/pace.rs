@@ -1,5 +1,5 @@
 //! How many packets are processed as one batch: as many as are done in the time for which a packet
-//! may be held back by others.
+//! may be held back by others, and one for each lane at least.
 
 use std::time::{Duration, Instant};
 
@@ -35,13 +35,16 @@ impl Pace {
             return Self::SINGLES;
         }
         let rounds = (lanes..=BATCH).step_by(lanes);
-        Self::of(bound, rounds.zip(times_of_batches::<P>(lanes)))
+        Self::of(bound, lanes, rounds.zip(times_of_batches::<P>(lanes)))
     }
 
-    /// When the machine takes so long for batches of so many packets.
-    fn of(bound: Duration, times: impl Iterator<Item = (usize, Duration)>) -> Self {
+    /// When the machine takes so long for batches of so many packets. One round of the lanes is
+    /// never too long: one by one, the last of these packets would be done later still. So a
+    /// machine that was busy when it was asked has batches as well.
+    fn of(bound: Duration, lanes: usize, times: impl Iterator<Item = (usize, Duration)>) -> Self {
         let most = times.filter(|(_, time)| *time <= bound).map(|(packets, _)| packets).max();
-        most.map_or(Self::SINGLES, |most| Self { least: LEAST.min(most), most })
+        let most = most.unwrap_or(lanes);
+        Self { least: LEAST.min(most), most }
     }
 }
 
@@ -97,12 +100,18 @@ mod tests {
     #[test]
     fn a_batch_is_as_long_as_the_bound_allows() {
         let of = |bound, times: &[(usize, u64)]| {
-            Pace::of(micros(bound), times.iter().map(|(packets, time)| (*packets, micros(*time))))
+            let lanes = times[0].0;
+            Pace::of(micros(bound), lanes, times.iter().map(|(packets, time)| (*packets, micros(*time))))
         };
         assert_eq!(of(200, &[(8, 110), (16, 200)]), Pace { least: 3, most: 16 });
         assert_eq!(of(200, &[(8, 110), (16, 201)]), Pace { least: 3, most: 8 });
         assert_eq!(of(200, &[(4, 60), (8, 110), (12, 170), (16, 230)]).most, 12);
-        assert_eq!(of(200, &[(4, 201), (8, 390)]), Pace::SINGLES);
+    }
+
+    #[test]
+    fn a_machine_that_is_busy_when_it_is_asked_has_batches_all_the_same() {
+        let late = [(4, micros(201)), (8, micros(390))];
+        assert_eq!(Pace::of(micros(200), 4, late.into_iter()), Pace { least: 3, most: 4 });
     }
 
     #[test]

@@ -250,7 +250,8 @@ pub fn parameters() -> Parameters {
     let mut parameters = Parameters::new(3, 3);
     parameters.mean_delay = Duration::from_millis(5);
     parameters.hop_allowance = Duration::from_millis(200);
-    parameters.transmissions = 5;
+    // On a busy machine a few tries are over before a node has had its turn.
+    parameters.transmissions = 12;
     parameters.loop_mean = Some(Duration::from_millis(500));
     parameters.drop_mean = Some(Duration::from_millis(500));
     parameters.overlap = Duration::from_secs(1);
