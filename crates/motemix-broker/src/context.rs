@@ -1,8 +1,6 @@
 //! What the handlers of requests have at hand.
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use motemix_coap::{Code, Peer, Response};
+use motemix_coap::{Code, Peer, Response, Source};
 use motemix_object::Identity;
 
 use crate::broker::{Batch, Counters, Memory, Refused};
@@ -13,8 +11,7 @@ use crate::{Caller, Change, Moment, State};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     Device(Identity),
-    /// An IPv4 address, or the first 64 bits of an IPv6 address: the rest is everybody's to choose.
-    Address(IpAddr),
+    Source(Source),
     Stream(u64),
 }
 
@@ -23,12 +20,8 @@ impl Origin {
         match (caller.device, caller.address(), caller.peer) {
             (Some(device), ..) => Self::Device(device),
             (None, None, Peer::Stream(number)) => Self::Stream(number),
-            (None, Some(IpAddr::V6(address)), _) if !address.is_loopback() => {
-                let [a, b, c, d, ..] = address.segments();
-                Self::Address(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
-            }
-            (None, Some(address), _) => Self::Address(address),
-            (None, None, Peer::Datagram(address)) => Self::Address(address.ip()),
+            (None, Some(address), _) => Self::Source(Source::of(address)),
+            (None, None, Peer::Datagram(address)) => Self::Source(address.into()),
         }
     }
 }

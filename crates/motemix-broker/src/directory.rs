@@ -24,7 +24,6 @@ use motemix_coap::{Method, Request, Response, format};
 use motemix_object::{Identity, PublicKey};
 
 pub(crate) use authority::signed_by;
-pub(crate) use base::network_of;
 pub use look_up::{Kind, look_up};
 pub(crate) use look_up::{comparisons, comparisons_with, concerns};
 pub use refusal::{Counters, Refusal, Refused};

@@ -84,6 +84,8 @@ pub struct Ticket {
     /// Names the representation that is asked for, among those of the same client.
     representation: u64,
     may_observe: bool,
+    /// The request itself has an Echo value that is right.
+    has_echo: bool,
     /// Under OSCORE, what the response is protected with.
     exchange: Option<oscore::Exchange>,
     /// On a connection, the room that is kept for the response.
@@ -102,6 +104,7 @@ impl Ticket {
             block2: None,
             representation: 0,
             may_observe: true,
+            has_echo: false,
             exchange: None,
             promised: 0,
         }
@@ -431,7 +434,6 @@ impl Endpoint {
             self.fail(call);
         }
         self.bodies.expire(now);
-        self.proofs.expire(now);
         self.protected.sweep(now);
     }
 

@@ -28,6 +28,7 @@ mod options;
 pub mod oscore;
 mod peer;
 mod request;
+mod source;
 mod stream;
 
 pub use block::Block;
@@ -38,6 +39,7 @@ pub use datagram::{
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};
+pub use source::Source;
 pub use stream::{Carrier, Room, Session};
 
 /// The snippets of the package's front page.

@@ -20,7 +20,7 @@ pub(crate) fn idle_now() -> Idle {
 
 /// Whose a connection is: an IPv4 address, or the first 64 bits of one of IPv6, because whoever has
 /// one of those has all of them. Whoever comes over a Unix-domain socket is of this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Network(Option<IpAddr>);
 
 impl Network {

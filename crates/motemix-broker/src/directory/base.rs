@@ -87,11 +87,3 @@ fn check_address(address: IpAddr) -> Result<(), Refused> {
     }
     Ok(())
 }
-
-/// All addresses that one operator has for the asking: those of an IPv6 network with one prefix.
-pub(crate) fn network_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-    }
-}

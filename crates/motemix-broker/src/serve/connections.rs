@@ -45,7 +45,7 @@ struct Opened {
     carrier: Carrier,
     /// Who is at the other end; nobody for the socket of this machine.
     address: Option<IpAddr>,
-    /// What it has with others of its network.
+    /// What it has with others of its source.
     share: Option<Share>,
     writes: mpsc::Sender<Vec<u8>>,
     read_on: Arc<Notify>,
@@ -207,8 +207,8 @@ impl Connections {
         let Opened { number, carrier, address, share, writes, read_on, under_way } = opened;
         let mut session = Session::new(now, number, carrier, Settings::default(), self.seed);
         // Receivers of this machine have their own: strangers take none of it.
-        if let Some(Share { network, room }) = share {
-            session = session.sharing(room, self.bodies.clone(), Some(network));
+        if let Some(Share { source, room }) = share {
+            session = session.sharing(room, self.bodies.clone(), Some(source.address()));
         }
         let connection = Connection {
             session,

@@ -128,8 +128,8 @@ impl Datagrams {
         shared.copied().or_else(proven)
     }
 
-    pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
-        self.endpoint.is_proven(now, address)
+    pub(super) fn is_proven(&self, now: Instant, ticket: &Ticket) -> bool {
+        self.endpoint.is_proven(now, ticket)
     }
 
     pub(super) fn ask_for_proof(&mut self, now: Instant, ticket: Ticket) {

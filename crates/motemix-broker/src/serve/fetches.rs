@@ -26,7 +26,7 @@ impl Fetches {
     /// Asks whoever is to be asked.
     pub(super) fn begin(&mut self, now: Instant, broker: &mut Broker<Ticket>, datagrams: &mut Datagrams) {
         while let Some(PendingFetch { ticket, fetch }) = broker.poll_fetch() {
-            if !datagrams.is_proven(now, fetch.to) {
+            if !datagrams.is_proven(now, &ticket) {
                 broker.not_fetched(&fetch.registrant);
                 datagrams.ask_for_proof(now, ticket);
                 continue;

@@ -5,17 +5,17 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use motemix_coap::Source;
 use motemix_object::Identity;
 
 use super::{Registration, RegistrationId};
-use crate::directory::network_of;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Places {
     by_endpoint: BTreeMap<Arc<str>, OfName>,
     /// [`Registration::work`] of all together.
     work: usize,
-    of_networks: HashMap<IpAddr, usize>,
+    of_sources: HashMap<Source, usize>,
     of_devices: HashMap<Identity, usize>,
 }
 
@@ -34,7 +34,7 @@ impl Places {
         of_name.work += work;
         self.work += work;
         if let Some(address) = registration.registrant {
-            *self.of_networks.entry(network_of(address)).or_default() += 1;
+            *self.of_sources.entry(Source::of(address)).or_default() += 1;
         }
         if let Some(device) = registration.device {
             *self.of_devices.entry(device).or_default() += 1;
@@ -52,7 +52,7 @@ impl Places {
         }
         self.work -= work;
         if let Some(address) = registration.registrant {
-            one_less(&mut self.of_networks, &network_of(address));
+            one_less(&mut self.of_sources, &Source::of(address));
         }
         if let Some(device) = &registration.device {
             one_less(&mut self.of_devices, device);
@@ -73,7 +73,7 @@ impl Places {
     }
 
     pub(super) fn of_network(&self, address: IpAddr) -> usize {
-        self.of_networks.get(&network_of(address)).copied().unwrap_or_default()
+        self.of_sources.get(&Source::of(address)).copied().unwrap_or_default()
     }
 
     pub(super) fn has_device(&self, device: &Identity) -> bool {

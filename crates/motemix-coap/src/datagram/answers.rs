@@ -33,9 +33,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether an address has shown that what is sent to it arrives (RFC 9175).
-    pub fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
-        self.proofs.is_proven(now, address)
+    /// Whether the address of a request has shown that what is sent to it arrives (RFC 9175), by
+    /// this very request or by one before.
+    pub fn is_proven(&self, now: Instant, ticket: &Ticket) -> bool {
+        match ticket.relation.peer {
+            Peer::Datagram(address) => ticket.has_echo || self.proofs.is_proven(now, address),
+            Peer::Stream(_) => true,
+        }
     }
 
     /// Has a client prove its address before anything is done for it: answers with an Echo value,
@@ -72,7 +76,7 @@ impl Endpoint {
         if let Some(block) = ticket.block1 {
             message.push_number(option::BLOCK1, block.value());
         }
-        let is_proven = self.proofs.is_proven(now, to);
+        let is_proven = self.is_proven(now, ticket);
         if with_echo {
             message.push(option::ECHO, self.proofs.echo(now, to));
         }

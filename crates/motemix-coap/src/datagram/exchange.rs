@@ -1,14 +1,16 @@
 //! Requests that arrived, so that a duplicate is answered as its first was (RFC 7252 §4.5).
 //!
-//! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place. A request
-//! with a known id and other bytes is no duplicate: its client began anew, or asks faster than ids
-//! become free.
+//! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place: then the
+//! source that has most ids loses its oldest. A request with a known id and other bytes is no
+//! duplicate: its client began anew, or asks faster than ids become free.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use motemix_time::Instant;
+
+use crate::source::FairTable;
 
 /// Bytes of answers that are kept for duplicates.
 const ANSWER_BYTES: usize = 8 << 20;
@@ -27,6 +29,7 @@ pub(super) enum Known {
 
 #[derive(Debug)]
 struct Exchange {
+    since: Instant,
     /// Which of those with this id: it may have been forgotten, and its id used again.
     generation: u64,
     /// Tells its datagram from others.
@@ -35,14 +38,17 @@ struct Exchange {
     answer: Option<Box<[u8]>>,
 }
 
+impl Exchange {
+    fn answer_len(&self) -> usize {
+        self.answer.as_ref().map_or(0, |answer| answer.len())
+    }
+}
+
 type Key = (SocketAddr, u16);
 
 #[derive(Debug)]
 pub(super) struct Exchanges {
-    most: usize,
-    exchanges: HashMap<Key, Exchange>,
-    /// The oldest first.
-    order: VecDeque<(Instant, Key, u64)>,
+    exchanges: FairTable<Key, Exchange>,
     /// Those without an answer that are to be acknowledged, the oldest first.
     waiting: VecDeque<(Instant, Key, u64)>,
     generation: u64,
@@ -51,20 +57,13 @@ pub(super) struct Exchanges {
 
 impl Exchanges {
     pub(super) fn new(most: usize) -> Self {
-        Self {
-            most: most.max(1),
-            exchanges: HashMap::new(),
-            order: VecDeque::new(),
-            waiting: VecDeque::new(),
-            generation: 0,
-            answer_bytes: 0,
-        }
+        Self { exchanges: FairTable::new(most), waiting: VecDeque::new(), generation: 0, answer_bytes: 0 }
     }
 
     /// What is known of a datagram with this digest.
     pub(super) fn look(&mut self, now: Instant, from: SocketAddr, id: u16, digest: u64) -> Known {
-        while self.order.front().is_some_and(|(since, ..)| *since + LIFETIME <= now) {
-            self.forget_oldest();
+        while let Some((key, _)) = self.exchanges.first().filter(|(_, first)| first.since + LIFETIME <= now) {
+            self.remove(&key);
         }
         match self.exchanges.get(&(from, id)) {
             Some(exchange) if exchange.digest == digest => match &exchange.answer {
@@ -77,16 +76,13 @@ impl Exchanges {
 
     /// A new request is with the application.
     pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, id: u16, digest: u64) {
-        while self.order.len() >= self.most {
-            self.forget_oldest();
-        }
         self.generation += 1;
         let generation = self.generation;
-        let exchange = Exchange { generation, digest, was_acknowledged: false, answer: None };
-        if let Some(Exchange { answer: Some(answer), .. }) = self.exchanges.insert((from, id), exchange) {
-            self.answer_bytes -= answer.len();
+        let exchange = Exchange { since: now, generation, digest, was_acknowledged: false, answer: None };
+        self.remove(&(from, id));
+        if let Some((_, gone)) = self.exchanges.insert((from, id), from.into(), exchange) {
+            self.answer_bytes -= gone.answer_len();
         }
-        self.order.push_back((now, (from, id), generation));
         self.waiting.push_back((now, (from, id), generation));
     }
 
@@ -103,8 +99,11 @@ impl Exchanges {
         if let Some(before) = exchange.answer.replace(bytes.into()) {
             self.answer_bytes -= before.len();
         }
-        while self.answer_bytes > ANSWER_BYTES {
-            self.forget_oldest();
+        // A datagram is short: whoever has most ids has most bytes, too.
+        while self.answer_bytes > ANSWER_BYTES
+            && let Some((_, gone)) = self.exchanges.pop_most()
+        {
+            self.answer_bytes -= gone.answer_len();
         }
         while let Some((_, key, generation)) = self.waiting.front() {
             let is_over = self
@@ -141,15 +140,9 @@ impl Exchanges {
         self.waiting.front().map(|(since, ..)| *since + after)
     }
 
-    fn forget_oldest(&mut self) {
-        let Some((_, key, generation)) = self.order.pop_front() else {
-            self.answer_bytes = 0;
-            return;
-        };
-        if self.exchanges.get(&key).is_some_and(|exchange| exchange.generation == generation)
-            && let Some(Exchange { answer: Some(answer), .. }) = self.exchanges.remove(&key)
-        {
-            self.answer_bytes -= answer.len();
+    fn remove(&mut self, key: &Key) {
+        if let Some(gone) = self.exchanges.remove(key) {
+            self.answer_bytes -= gone.answer_len();
         }
     }
 }

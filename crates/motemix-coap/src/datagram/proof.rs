@@ -1,6 +1,5 @@
 //! Whose addresses are proven: whoever sends a datagram may have written another's address on it.
 
-use std::collections::HashMap;
 use std::hash::Hasher as _;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,9 +8,10 @@ use motemix_time::Instant;
 use siphasher::sip::SipHasher24;
 
 use crate::oscore::ContextId;
+use crate::source::FairTable;
 use crate::{Method, Request};
 
-/// Addresses that are remembered.
+/// Addresses that are remembered. Ports are free, so they are counted by source.
 const MOST: usize = 1 << 14;
 /// How long an address stays proven, and how long an Echo is good for.
 const LIFETIME: Duration = Duration::from_mins(5);
@@ -31,32 +31,23 @@ pub(super) const fn room(len: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Proofs {
     key: [u64; 2],
-    proven: HashMap<SocketAddr, Instant>,
+    /// Until when.
+    proven: FairTable<SocketAddr, Instant>,
 }
 
 impl Proofs {
     pub(crate) fn new(key: u64, more_of_it: u64) -> Self {
-        Self { key: [key, more_of_it], proven: HashMap::new() }
+        Self { key: [key, more_of_it], proven: FairTable::new(MOST) }
     }
 
     pub(super) fn is_proven(&self, now: Instant, address: SocketAddr) -> bool {
         self.proven.get(&address).is_some_and(|until| *until > now)
     }
 
-    /// The address has shown that what is sent to it arrives.
+    /// The address has shown that what is sent to it arrives. Of a full table, the source with most
+    /// addresses loses its oldest.
     pub(super) fn remember(&mut self, now: Instant, address: SocketAddr) {
-        if self.proven.len() >= MOST && !self.proven.contains_key(&address) {
-            self.expire(now);
-        }
-        if self.proven.len() < MOST {
-            self.proven.insert(address, now + LIFETIME);
-        }
-    }
-
-    pub(super) fn expire(&mut self, now: Instant) {
-        if self.proven.len() >= MOST {
-            self.proven.retain(|_, until| *until > now);
-        }
+        self.proven.insert(address, address.into(), now + LIFETIME);
     }
 
     /// The value of an Echo option: the time, and a MAC of it and the address.

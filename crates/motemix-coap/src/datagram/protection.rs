@@ -12,7 +12,7 @@ use super::{DropReason, Endpoint, Ticket};
 use crate::message::{Message, option};
 use crate::oscore::edhoc::{Device, Policy};
 use crate::oscore::{
-    self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Source, Unopened,
+    self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Sender, Unopened,
 };
 use crate::{Code, Peer, Relation, Response};
 
@@ -179,11 +179,11 @@ impl Endpoint {
     }
 
     fn open_any(&mut self, now: Instant, from: SocketAddr, message: Message, ticket: &mut Ticket) -> Opened {
-        let has_echo = message.option(option::ECHO).is_some_and(|echo| self.proofs.check(now, from, echo));
-        if has_echo {
+        if message.option(option::ECHO).is_some_and(|echo| self.proofs.check(now, from, echo)) {
             self.proofs.remember(now, from);
+            ticket.has_echo = true;
         }
-        let has_address = self.proofs.is_proven(now, from);
+        let has_address = self.is_proven(now, ticket);
         let is_full = self.incoming.len() >= self.settings.requests;
         let Some(Protection { layer, policy, store }) = &mut self.protected.protection else {
             return Opened::Request(message);
@@ -195,9 +195,9 @@ impl Endpoint {
         }
         let makes_context = !is_protected || message.option(oscore::message::number::EDHOC).is_some();
         let (head, outer) = taken_apart(message);
-        let source = Source { peer: Peer::Datagram(from), has_address };
+        let sender = Sender { peer: Peer::Datagram(from), has_address };
         let mut application = Application { policy: policy.as_mut(), store: store.as_mut() };
-        match layer.arrive(now, source, outer, &mut application, &mut self.rng) {
+        match layer.arrive(now, sender, outer, &mut application, &mut self.rng) {
             Arrived::Plain(plain) => Opened::Request(put_together(head, plain)),
             Arrived::Protected(inner, exchange) => {
                 ticket.exchange = Some(exchange);

@@ -50,7 +50,8 @@ impl Endpoint {
         };
         if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
             self.proofs.remember(now, from);
-        } else if self.settings.challenge && !self.proofs.is_proven(now, from) {
+            ticket.has_echo = true;
+        } else if self.settings.challenge && !self.is_proven(now, &ticket) {
             self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }
@@ -114,7 +115,7 @@ impl Endpoint {
         let owner = Owner {
             who: Peer::Datagram(from),
             whose: Whose::Datagrams(from),
-            is_known: context.is_some() || self.proofs.is_proven(now, from),
+            is_known: context.is_some() || self.is_proven(now, ticket),
         };
         let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
         let (code, text) = match self.bodies.gather(now, owner, name, block, &request.payload) {

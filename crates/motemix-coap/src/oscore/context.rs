@@ -10,6 +10,7 @@ use super::edhoc::Device;
 use super::keys::{Id, Keys};
 use super::numbers::Numbers;
 use super::window::{ECHO_LEN, Window};
+use crate::Source;
 
 /// What both sides were given before they met (RFC 8613, section 3.2).
 #[derive(Clone, Copy)]
@@ -60,6 +61,8 @@ pub struct Context {
     pub(super) used: Instant,
     /// What the application is to know of whoever proved itself.
     pub(super) is_known: bool,
+    /// Where the handshake that made it came from.
+    pub(super) source: Option<Source>,
 }
 
 impl Context {
@@ -103,7 +106,13 @@ impl Context {
             made: now,
             used: now,
             is_known: true,
+            source: None,
         })
+    }
+
+    /// The same, made by a handshake from there.
+    pub(super) fn with_source(self, source: Source) -> Self {
+        Self { source: Some(source), ..self }
     }
 
     /// By what name the other side's requests ask for this context.

@@ -13,7 +13,7 @@ use super::keys::{Id, Numbered};
 use super::message::{Message, number};
 use super::numbers::NumberStore;
 use super::window::Window;
-use crate::{Code, Method};
+use crate::{Code, Method, Source};
 
 /// Bounds of the contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,8 @@ impl Contexts {
     ///
     /// # Errors [`Full`]: no place is free, and none may be taken. A context with a preshared
     /// secret is never replaced by another. One made by EDHOC is, if it was unused for
-    /// [`Settings::idle`], or if its device is nobody the application knows and the newcomer's is.
+    /// [`Settings::idle`], or if its device is nobody the application knows and the newcomer's is,
+    /// or comes from a source that has fewer places.
     pub fn insert(&mut self, now: Instant, context: Context) -> Result<ContextId, Full> {
         self.expire(now);
         if let Some(same) = self.by_name.get(&context.asked_by()).copied() {
@@ -188,10 +189,27 @@ impl Contexts {
             return Ok(());
         }
         let stranger = oldest(&self.contexts, &|old| newcomer.is_known && !old.is_known);
+        let crowded = || {
+            let crowd = self.crowd(newcomer)?;
+            oldest(&self.contexts, &|old| !old.is_known && old.source == Some(crowd))
+        };
         let unused = || oldest(&self.contexts, &|old| now - old.used >= self.settings.idle);
-        let going = stranger.or_else(unused).ok_or(Full)?;
+        let going = stranger.or_else(unused).or_else(crowded).ok_or(Full)?;
         self.replace(Some(going));
         Ok(())
+    }
+
+    /// The source that has the most contexts of strangers, if it has more than the newcomer's has
+    /// with the newcomer.
+    fn crowd(&self, newcomer: &Context) -> Option<Source> {
+        let mut counts = BTreeMap::<Source, usize>::new();
+        let strangers = self.contexts.values().filter(|old| !old.is_known);
+        for source in strangers.filter_map(|old| old.source) {
+            *counts.entry(source).or_default() += 1;
+        }
+        let own = newcomer.source.and_then(|source| counts.get(&source).copied()).unwrap_or_default();
+        let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        (most.1 > own + 1).then_some(most.0)
     }
 
     fn replace(&mut self, id: Option<ContextId>) {

@@ -4,6 +4,7 @@
 //! The [`Responder`] is the resource's server, [`Begun`] a client's handshake. Both end in a
 //! [`Context`] and a [`Device`]: who the other side is, proved by its private key.
 
+mod admission;
 mod device;
 mod initiator;
 mod own;

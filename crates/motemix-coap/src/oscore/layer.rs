@@ -23,7 +23,7 @@ pub enum Arrived {
 
 /// Who sent a request, and what the endpoint knows of that.
 #[derive(Debug, Clone, Copy)]
-pub struct Source {
+pub struct Sender {
     /// The other side.
     pub peer: Peer,
     /// Whether it gave an Echo value back, or has a connection.
@@ -52,7 +52,7 @@ impl Layer {
     pub fn arrive<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
-        from: Source,
+        from: Sender,
         request: Message,
         application: &mut Application,
         rng: &mut R,
@@ -68,8 +68,7 @@ impl Layer {
                 }
             }
             Some(responder) if !is_protected && is_for_edhoc(&request) => {
-                let Source { peer, has_address } = from;
-                match responder.answer(now, peer, has_address, &request, contexts, application.policy, rng) {
+                match responder.answer(now, from, &request, contexts, application.policy, rng) {
                     Answer::Message(answer) => Arrived::Answer(answer),
                     Answer::ProveAddress => Arrived::ProveAddress,
                 }

@@ -10,7 +10,7 @@ use motemix_coap::oscore::edhoc::{
 };
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
-    Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Settings, Source, Unopened,
+    Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Sender, Settings, Unopened,
 };
 use motemix_coap::{Code, Peer};
 use motemix_crypto::Secret;
@@ -68,14 +68,14 @@ impl Server {
     }
 
     fn edhoc(&mut self, request: &Message) -> Message {
-        let Arrived::Answer(answer) = self.arrive(request, false) else { panic!("no Echo is needed") };
+        let Arrived::Answer(answer) = self.arrive(request, true) else { panic!("no Echo is needed") };
         answer
     }
 
     fn arrive(&mut self, request: &Message, has_address: bool) -> Arrived {
         let mut application = Application { policy: self.policy.as_mut(), store: &mut NothingStored };
-        let source = Source { peer: self.from, has_address };
-        self.layer.arrive(self.now, source, request.clone(), &mut application, &mut self.rng)
+        let sender = Sender { peer: self.from, has_address };
+        self.layer.arrive(self.now, sender, request.clone(), &mut application, &mut self.rng)
     }
 
     fn responder(&self) -> &Responder {
@@ -341,7 +341,7 @@ fn requests_that_are_no_edhoc_are_answered_and_change_nothing() {
 
 #[test]
 fn a_flood_of_first_messages_waits_in_few_places_and_has_to_prove_its_addresses() {
-    let waiting = edhoc::Settings { places: 8, per_peer: 2, prove_above: 4, ..edhoc::Settings::default() };
+    let waiting = edhoc::Settings { places: 8, unproven: 3, ..edhoc::Settings::default() };
     let mut server = Server::new(Settings::default(), waiting, vec![x25519(&mut rng(1))]);
     let mut client = Client::new(x25519(&mut rng(2)), 3);
     let mut first = |server: &mut Server, host: u8, has_address| {
@@ -349,23 +349,76 @@ fn a_flood_of_first_messages_waits_in_few_places_and_has_to_prove_its_addresses(
         let (_, message_1) = client.begin(Method::StaticKeys);
         server.arrive(&message_1, has_address)
     };
-    // One host keeps two at most.
-    for _ in 0..10 {
-        first(&mut server, 1, false);
+    // Whoever writes others' addresses on its datagrams has three places with all of them.
+    for host in 1..4 {
+        assert!(matches!(first(&mut server, host, false), Arrived::Answer(_)));
     }
-    assert_eq!(server.responder().waiting(), 2);
-    for host in 2..4 {
-        first(&mut server, host, false);
+    for host in 1..100 {
+        assert!(matches!(first(&mut server, host, false), Arrived::ProveAddress));
     }
-    assert_eq!(server.responder().waiting(), 4);
+    assert_eq!(server.responder().waiting(), 3);
+    // Later they wait still, and there is no place for others of their kind.
+    server.now = START + Duration::from_secs(2);
     assert!(matches!(first(&mut server, 4, false), Arrived::ProveAddress));
     for host in 4..100 {
+        server.now = server.now + Duration::from_millis(20);
         assert!(matches!(first(&mut server, host, true), Arrived::Answer(_)));
     }
-    assert_eq!(server.responder().waiting(), 8);
+    assert_eq!((server.responder().waiting(), server.responder().counters().begun), (8, 99));
     server.layer.expire(START + Duration::from_secs(60));
-    assert_eq!(server.responder().waiting(), 0);
-    assert_eq!(server.responder().counters().given_up, 10 + 2 + 96);
+    assert_eq!((server.responder().waiting(), server.responder().counters().given_up), (0, 99));
+}
+
+/// For two seconds, a message comes every 200 microseconds from ports of one address, and every 50
+/// milliseconds somebody else makes a handshake. Returns what the flood cost: the handshakes that
+/// were begun for it.
+fn flood_of_one_address(has_address: bool) -> u64 {
+    let mut server = Server::of(vec![x25519(&mut rng(1))]);
+    let (_, message_1) = Client::new(x25519(&mut rng(2)), 3).begin(Method::StaticKeys);
+    let mut arrived = 0;
+    for number in 0..10_000_u16 {
+        server.now = START + Duration::from_micros(200) * u32::from(number);
+        server.from = peer(1, 1000 + number);
+        server.arrive(&message_1, has_address);
+        if number % 250 == 249 {
+            arrived += 1;
+            server.from = peer(2 + arrived, 1);
+            let mut honest = Client::new(x25519(&mut rng(100 + u64::from(arrived))), 200);
+            let (begun, message_1) = honest.begin(Method::StaticKeys);
+            drop(begun);
+            assert!(matches!(server.arrive(&message_1, false), Arrived::ProveAddress | Arrived::Answer(_)));
+            honest.arrive(&mut server, Method::StaticKeys).expect("it is answered with Echo");
+        }
+    }
+    assert_eq!(server.responder().counters().completed, u64::from(arrived));
+    server.responder().counters().begun - u64::from(arrived)
+}
+
+#[test]
+fn a_flood_of_one_address_costs_few_multiplications_and_others_make_their_handshakes() {
+    // Eight a second, and what waits of them for half a minute.
+    let unproven = flood_of_one_address(false);
+    assert!((1..=16).contains(&unproven), "{unproven} handshakes were begun");
+    // With an address that it has: half of 128 a second.
+    let proven = flood_of_one_address(true);
+    assert!((64..=192).contains(&proven), "{proven} handshakes were begun");
+}
+
+#[test]
+fn contexts_of_one_address_do_not_keep_strangers_of_others_out() {
+    let settings = Settings { places: 8, ..Settings::default() };
+    let mut server = Server::new(settings, edhoc::Settings::default(), vec![ed25519(&mut rng(1))]);
+    let mut arrive = |host: u8, seed: u64| {
+        server.from = peer(host, 1);
+        Client::new(ed25519(&mut rng(seed)), seed).arrive(&mut server, Method::Signatures).map(drop)
+    };
+    for seed in 10..18 {
+        arrive(1, seed).expect("a place");
+    }
+    arrive(1, 18).expect_err("all are in use, by the same address");
+    for host in 2..5 {
+        arrive(host, 20 + u64::from(host)).expect("the one that has most makes room");
+    }
 }
 
 #[test]

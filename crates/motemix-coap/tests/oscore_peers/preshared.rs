@@ -11,7 +11,7 @@ use motemix_coap::oscore::edhoc::{AnyByValue, Policy};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Application, Arrived, Context, ContextId, Contexts, Exchange, Layer, Message, NotStored, NumberStore,
-    Numbers, Preshared, Settings, Source, Unopened,
+    Numbers, Preshared, Sender, Settings, Unopened,
 };
 use motemix_coap::{Code, Method, Peer};
 use motemix_time::Instant;
@@ -159,8 +159,8 @@ impl Server {
         loop {
             let (from, head, outer) = self.wire.receive();
             let mut application = Application { policy: &mut *policy, store: &mut Disk };
-            let source = Source { peer: Peer::Datagram(from), has_address: false };
-            let (request, mut exchange) = match layer.arrive(NOW, source, outer, &mut application, rng) {
+            let sender = Sender { peer: Peer::Datagram(from), has_address: false };
+            let (request, mut exchange) = match layer.arrive(NOW, sender, outer, &mut application, rng) {
                 Arrived::Protected(request, exchange) => (request, exchange),
                 Arrived::Answer(answer) => {
                     self.wire.answer(from, &head, &answer);

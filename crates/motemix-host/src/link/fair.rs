@@ -17,10 +17,12 @@
 //! nodes lose nothing to them, and a node only to who forges it or a node of its class.
 
 use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::net::{IpAddr, SocketAddr};
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
 
 use motemix_node::LinkId;
+
+use crate::places::Network;
 
 /// Datagrams that wait at most, of all sources together.
 pub const WAITING: usize = 512;
@@ -46,17 +48,9 @@ impl Sources {
     pub fn of(&self, from: Option<SocketAddr>) -> Source {
         // A radio does not say; its neighbours are strangers together.
         let Some(from) = from else { return Source { hash: 0, known: false } };
-        let mut hasher = self.key.build_hasher();
         let known = self.nodes.contains(&from);
-        match from.ip() {
-            IpAddr::V4(ip) => hasher.write(&ip.octets()),
-            IpAddr::V6(ip) if known => hasher.write(&ip.octets()),
-            IpAddr::V6(ip) => hasher.write(ip.octets().first_chunk::<8>().unwrap_or(&[0; 8])),
-        }
-        if known {
-            hasher.write_u16(from.port());
-        }
-        Source { hash: hasher.finish(), known }
+        let hash = if known { self.key.hash_one(from) } else { self.key.hash_one(Network::of(from.ip())) };
+        Source { hash, known }
     }
 }
 

@@ -5,27 +5,25 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use motemix_coap::Room;
-
-use crate::directory::network_of;
+use motemix_coap::{Room, Source};
 
 /// Connections at a time, if the system lets the broker have so many files.
 pub(super) const MOST: usize = 4096;
 /// Bytes that may wait to leave, of all connections.
 const MOST_WAITING: usize = 64 << 20;
-/// What one IPv4 address, or the first 64 bits of an IPv6 address, may have of both: a sixteenth.
-const NETWORKS: usize = 16;
+/// What one source may have of both: a sixteenth.
+const SOURCES: usize = 16;
 
 #[derive(Debug)]
 struct Taken {
     in_all: usize,
-    of_networks: HashMap<IpAddr, OfNetwork>,
+    of_sources: HashMap<Source, OfSource>,
     refused: u64,
     foreign: u64,
 }
 
 #[derive(Debug)]
-struct OfNetwork {
+struct OfSource {
     connections: usize,
     room: Room,
 }
@@ -40,7 +38,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new(most: usize) -> Self {
-        let taken = Taken { in_all: 0, of_networks: HashMap::new(), refused: 0, foreign: 0 };
+        let taken = Taken { in_all: 0, of_sources: HashMap::new(), refused: 0, foreign: 0 };
         Self { most, room: Room::new(MOST_WAITING), taken: Arc::new(Mutex::new(taken)) }
     }
 
@@ -60,20 +58,19 @@ impl Places {
 
     /// A place for a connection from there, if there is one.
     pub(super) fn take(&self, address: IpAddr) -> Option<Place> {
-        // Everything on this machine is one network, whatever its addresses.
-        let network = if address.is_loopback() { address } else { network_of(address) };
+        let source = Source::of(address);
         let mut taken = self.taken();
-        let of_network = taken.of_networks.get(&network).map_or(0, |of_network| of_network.connections);
-        if taken.in_all >= self.most || of_network >= (self.most / NETWORKS).max(1) {
+        let of_source = taken.of_sources.get(&source).map_or(0, |of_source| of_source.connections);
+        if taken.in_all >= self.most || of_source >= (self.most / SOURCES).max(1) {
             taken.refused += 1;
             return None;
         }
         taken.in_all += 1;
-        let fresh = || OfNetwork { connections: 0, room: self.room.share(MOST_WAITING / NETWORKS) };
-        let of_network = taken.of_networks.entry(network).or_insert_with(fresh);
-        of_network.connections += 1;
-        let room = of_network.room.clone();
-        Some(Place { places: self.clone(), share: Share { network, room } })
+        let fresh = || OfSource { connections: 0, room: self.room.share(MOST_WAITING / SOURCES) };
+        let of_source = taken.of_sources.entry(source).or_insert_with(fresh);
+        of_source.connections += 1;
+        let room = of_source.room.clone();
+        Some(Place { places: self.clone(), share: Share { source, room } })
     }
 
     /// A page of somebody else wanted a connection.
@@ -99,10 +96,10 @@ pub(super) struct Place {
     share: Share,
 }
 
-/// What a connection shares with others of its network.
+/// What a connection shares with others of its source.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
-    pub(super) network: IpAddr,
+    pub(super) source: Source,
     pub(super) room: Room,
 }
 
@@ -116,11 +113,11 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.in_all -= 1;
-        let network = self.share.network;
-        if let Some(of_network) = taken.of_networks.get_mut(&network) {
-            of_network.connections -= 1;
-            if of_network.connections == 0 {
-                taken.of_networks.remove(&network);
+        let source = self.share.source;
+        if let Some(of_source) = taken.of_sources.get_mut(&source) {
+            of_source.connections -= 1;
+            if of_source.connections == 0 {
+                taken.of_sources.remove(&source);
             }
         }
     }
@@ -132,13 +129,13 @@ mod tests {
 
     #[test]
     fn one_network_has_a_sixteenth_and_all_together_what_there_is() {
-        const MOST_OF_A_NETWORK: usize = MOST / NETWORKS;
+        const MOST_OF_ONE: usize = MOST / SOURCES;
         let places = Places::new(MOST);
         let from = |network: usize, host: usize| -> IpAddr {
             format!("2001:db8:0:{network:x}::{host:x}").parse().unwrap()
         };
         let mut held: Vec<_> = (0..300).filter_map(|host| places.take(from(1, host))).collect();
-        assert_eq!((held.len(), places.refused()), (MOST_OF_A_NETWORK, 300 - MOST_OF_A_NETWORK as u64));
+        assert_eq!((held.len(), places.refused()), (MOST_OF_ONE, 300 - MOST_OF_ONE as u64));
         for network in 2..40 {
             held.extend((0..300).filter_map(|host| places.take(from(network, host))));
         }
@@ -146,6 +143,6 @@ mod tests {
         assert!(places.take(from(100, 1)).is_none());
         drop(held);
         assert!(places.take(from(1, 1)).is_some());
-        assert!(places.taken().of_networks.is_empty());
+        assert!(places.taken().of_sources.is_empty());
     }
 }

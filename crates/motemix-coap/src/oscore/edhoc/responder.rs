@@ -1,6 +1,6 @@
 //! The server of `/.well-known/edhoc`.
 
-use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use motemix_neighbour::edhoc::responder::{AwaitingMessage3, Completed, Message1, Offer};
@@ -11,43 +11,52 @@ use motemix_neighbour::edhoc::{
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
+use super::admission::{Admission, Bounds, Refusal};
 use super::device::{Accepted, Device, Policy};
 use super::own::{Keyed, Own, Two, Zero};
 use super::{BEGINNING, CID_EDHOC, EDHOC, ROOM, carrying, context_of, free_id, split_byte_string, split_id};
 use crate::oscore::exchange::plain_answer;
 use crate::oscore::message::{Message, number};
-use crate::oscore::{ContextId, Contexts, Full, Header, Id};
+use crate::oscore::{ContextId, Contexts, Full, Header, Id, Sender};
+use crate::source::{FairTable, Source};
 use crate::{Code, Method, Peer};
 
 /// Bounds of a responder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many handshakes wait for message_3 at most. A further one takes the longest waiting
-    /// one's place.
+    /// How many handshakes wait for message_3 at most. A further one takes the place of the longest
+    /// waiting one of the source that has most.
     pub places: usize,
-    /// How many of one peer wait at most.
-    pub per_peer: usize,
     /// How long one waits.
     pub patience: Duration,
-    /// From how many waiting handshakes on a peer has to prove its address first (RFC 9175).
-    pub prove_above: usize,
+    /// How many may wait, and how many begin in a second, of peers that have not proved their
+    /// addresses. Further ones have to do so first (RFC 9175).
+    pub unproven: usize,
+    /// How many begin in a second, of all peers together. Each costs three multiplications.
+    pub a_second: u32,
+    /// How many of these a source has for itself. It has more while half of all are free.
+    pub of_a_source: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { places: 64, per_peer: 4, patience: Duration::from_secs(30), prove_above: 16 }
+        Self { places: 64, patience: Duration::from_secs(30), unproven: 8, a_second: 128, of_a_source: 16 }
     }
 }
 
 /// What happened, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
+    /// Handshakes that were answered with message_2, which costs three multiplications.
+    pub begun: u64,
     /// Handshakes that ended with a context.
     pub completed: u64,
     /// Messages that were refused.
     pub refused: u64,
     /// Peers that were to prove their address.
     pub asked_for_address: u64,
+    /// Handshakes that did not begin, because their sources have begun as many as they may.
+    pub busy: u64,
     /// Handshakes that waited for too long, or made room for another.
     pub given_up: u64,
 }
@@ -69,22 +78,24 @@ enum Waiting {
 struct Pending {
     waiting: Waiting,
     begun: Instant,
-    peer: Peer,
+    source: Source,
+    has_address: bool,
 }
 
 /// The responder of an endpoint. What it remembers is bounded by its [`Settings`].
 pub struct Responder {
     own: Vec<Own>,
     settings: Settings,
-    pending: BTreeMap<Id, Pending>,
+    pending: FairTable<Id, Pending>,
+    admission: Admission,
     counters: Counters,
 }
 
 impl Responder {
     /// With credentials, the best first; each is for one suite, and for one method or two.
-    pub const fn new(settings: Settings, own: Vec<Own>) -> Self {
-        let counters = Counters { completed: 0, refused: 0, asked_for_address: 0, given_up: 0 };
-        Self { own, settings, pending: BTreeMap::new(), counters }
+    pub fn new(settings: Settings, own: Vec<Own>) -> Self {
+        let pending = FairTable::new(settings.places);
+        Self { own, settings, pending, admission: Admission::default(), counters: Counters::default() }
     }
 
     /// What happened so far.
@@ -99,7 +110,7 @@ impl Responder {
 
     /// When the next waiting handshake is given up.
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.pending.values().map(|pending| pending.begun + self.settings.patience).min()
+        self.pending.iter().map(|(_, pending)| pending.begun + self.settings.patience).min()
     }
 
     /// Gives up what waited for too long.
@@ -109,14 +120,11 @@ impl Responder {
         self.counters.given_up += (before - self.pending.len()) as u64;
     }
 
-    /// Answers a request for the resource. `has_address`: the peer gave an Echo value back, or has
-    /// a connection.
-    #[allow(clippy::too_many_arguments, reason = "who asks, when, and what may be changed by it")]
+    /// Answers a request for the resource.
     pub fn answer<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
-        peer: Peer,
-        has_address: bool,
+        from: Sender,
         request: &Message,
         contexts: &mut Contexts,
         policy: &mut dyn Policy,
@@ -131,20 +139,39 @@ impl Responder {
             return Answer::Message(plain_answer(Code::UNSUPPORTED_CONTENT_FORMAT, text));
         }
         let answer = if let [BEGINNING, message_1 @ ..] = &request.payload[..] {
-            if self.pending.len() >= self.settings.prove_above && !has_address {
-                self.counters.asked_for_address += 1;
-                return Answer::ProveAddress;
-            }
-            self.begin(now, peer, message_1, contexts, rng)
+            self.begin(now, from, message_1, contexts, rng)
         } else {
             self.finish_alone(now, &request.payload, contexts, policy)
         };
-        Answer::Message(answer.unwrap_or_else(|problem| self.refuse(&problem)))
+        match answer {
+            Ok(message) => Answer::Message(message),
+            Err(Problem::Unproven) => {
+                self.counters.asked_for_address += 1;
+                Answer::ProveAddress
+            }
+            Err(problem) => Answer::Message(self.refuse(&problem)),
+        }
     }
 
     fn refuse(&mut self, problem: &Problem) -> Message {
         self.counters.refused += 1;
+        self.counters.busy += u64::from(matches!(problem, Problem::Busy));
         problem.answer()
+    }
+
+    /// Whether another handshake may cost multiplications now.
+    fn admit(&mut self, now: Instant, source: Source, has_address: bool) -> Result<(), Problem> {
+        let unproven = self.pending.iter().filter(|(_, pending)| !pending.has_address).count();
+        if !has_address && unproven >= self.settings.unproven {
+            return Err(Problem::Unproven);
+        }
+        let Settings { a_second, of_a_source, unproven, .. } = self.settings;
+        let unproven = u32::try_from(unproven).unwrap_or(u32::MAX);
+        let bounds = Bounds { begun: a_second, of_a_source, unproven };
+        self.admission.begin(now, source, has_address, &bounds).map_err(|refusal| match refusal {
+            Refusal::Unproven => Problem::Unproven,
+            Refusal::Busy => Problem::Busy,
+        })
     }
 
     /// The suites of those credentials that are for a method.
@@ -161,7 +188,7 @@ impl Responder {
     fn begin<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
-        peer: Peer,
+        from: Sender,
         message_1: &[u8],
         contexts: &Contexts,
         rng: &mut R,
@@ -179,10 +206,13 @@ impl Responder {
             refused => Problem::Refused(refused),
         })?;
         let c_i = Id::new(parsed.connection().as_bytes()).ok_or(Problem::Refused(Refused::ConnectionId))?;
-        let is_free = |id: Id| id != c_i && !self.pending.contains_key(&id) && contexts.is_free(id);
+        let is_free = |id: Id| id != c_i && self.pending.get(&id).is_none() && contexts.is_free(id);
         let c_r = free_id(rng, is_free).ok_or(Problem::Full)?;
+        let (source, has_address) = (source_of(from.peer), from.has_address);
+        self.admit(now, source, has_address)?;
         let own = self.own.iter().find(|own| own.fits(method) && own.suite() == parsed.suite());
         let own = own.ok_or(Problem::Refused(Refused::Suite))?;
+        self.counters.begun += 1;
         let (waiting, message_2) = if parsed.suite() == Zero::NUMBER {
             let (waiting, message_2) = respond::<Zero, R>(&parsed, c_r, own, rng)?;
             (Waiting::Zero(Box::new(waiting)), message_2)
@@ -190,27 +220,9 @@ impl Responder {
             let (waiting, message_2) = respond::<Two, R>(&parsed, c_r, own, rng)?;
             (Waiting::Two(Box::new(waiting)), message_2)
         };
-        self.make_room(peer);
-        self.pending.insert(c_r, Pending { waiting, begun: now, peer });
+        let gone = self.pending.insert(c_r, source, Pending { waiting, begun: now, source, has_address });
+        self.counters.given_up += u64::from(gone.is_some());
         Ok(carrying(Code::CHANGED.byte(), EDHOC, message_2))
-    }
-
-    fn make_room(&mut self, peer: Peer) {
-        let is_same = |pending: &Pending| same_host(pending.peer, peer);
-        if self.pending.values().filter(|pending| is_same(pending)).count() >= self.settings.per_peer {
-            self.give_up_oldest(is_same);
-        }
-        if self.pending.len() >= self.settings.places {
-            self.give_up_oldest(|_| true);
-        }
-    }
-
-    fn give_up_oldest(&mut self, among: impl Fn(&Pending) -> bool) {
-        let oldest = self.pending.iter().filter(|(_, pending)| among(pending));
-        let oldest = oldest.min_by_key(|(_, pending)| pending.begun).map(|(id, _)| *id);
-        if oldest.and_then(|id| self.pending.remove(&id)).is_some() {
-            self.counters.given_up += 1;
-        }
     }
 
     /// message_3 by itself, behind C_R: message_4.
@@ -271,6 +283,7 @@ impl Responder {
             Waiting::Zero(waiting) => verify(waiting, message_3, &self.own, policy),
             Waiting::Two(waiting) => verify(waiting, message_3, &self.own, policy),
         };
+        let source = pending.source;
         let (completed, accepted) = match verified {
             // Anybody could have sent it: the right one may still come.
             Err(Problem::Refused(Refused::Ciphertext | Refused::Malformed)) => {
@@ -282,6 +295,7 @@ impl Responder {
             }
         };
         let context = context_of(completed.session(), now, accepted).map_err(|_| Refused::ConnectionId)?;
+        let context = context.with_source(source);
         let id = contexts.insert(now, context).map_err(|Full| Problem::Full)?;
         self.counters.completed += 1;
         Ok((completed, id))
@@ -329,10 +343,11 @@ fn verify<S: Keyed>(
     Ok((received.verify_peer(&peer, suite)?, (device, is_known)))
 }
 
-fn same_host(one: Peer, other: Peer) -> bool {
-    match (one, other) {
-        (Peer::Datagram(one), Peer::Datagram(other)) => one.ip() == other.ip(),
-        (one, other) => one == other,
+/// Connections have places of their own; all of them are one source here.
+fn source_of(peer: Peer) -> Source {
+    match peer {
+        Peer::Datagram(address) => address.into(),
+        Peer::Stream(_) => Source::of(Ipv4Addr::UNSPECIFIED.into()),
     }
 }
 
@@ -342,6 +357,10 @@ enum Problem {
     /// Another suite is to be selected, from these.
     Suite(Vec<i16>),
     UnknownCredential,
+    /// The peer has to prove its address first.
+    Unproven,
+    /// Its source, or all together, have begun as many handshakes as they may.
+    Busy,
     Full,
 }
 
@@ -369,7 +388,9 @@ impl Problem {
                 Err(_) => (Code::BAD_REQUEST, ErrorMessage::Unspecified("the method is not offered")),
             },
             Self::UnknownCredential => (Code::BAD_REQUEST, ErrorMessage::UnknownCredential),
-            Self::Full => (Code::SERVICE_UNAVAILABLE, ErrorMessage::Unspecified("full: try again later")),
+            Self::Unproven | Self::Busy | Self::Full => {
+                (Code::SERVICE_UNAVAILABLE, ErrorMessage::Unspecified("full: try again later"))
+            }
         };
         let mut room = [0; 64];
         let error = error.emit(&mut room).map(<[u8]>::to_vec).unwrap_or_default();

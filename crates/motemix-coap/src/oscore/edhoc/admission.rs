@@ -1,0 +1,107 @@
+//! Who may begin a handshake now: each costs this side three multiplications.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use motemix_time::Instant;
+
+use crate::Source;
+
+/// How long what was begun counts.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Bounds of what handshakes cost, of all peers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Handshakes that are begun in a second.
+    pub(super) begun: u32,
+    /// Those of them that are a source's own: it has more only while half of all are free.
+    pub(super) of_a_source: u32,
+    /// Those of them whose peers have not proved their addresses.
+    pub(super) unproven: u32,
+}
+
+/// Why a handshake does not begin now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The address is to be proven first.
+    Unproven,
+    /// The source, or all together, have begun as many as they may.
+    Busy,
+}
+
+/// Counts what was begun in this second.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    since: Instant,
+    begun: u32,
+    unproven: u32,
+    /// As many sources as handshakes, at most.
+    of_sources: HashMap<Source, u32>,
+}
+
+impl Admission {
+    /// Counts a handshake, if it may begin.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        source: Source,
+        has_address: bool,
+        bounds: &Bounds,
+    ) -> Result<(), Refusal> {
+        if now - self.since >= PERIOD {
+            *self = Self { since: now, ..Self::default() };
+        }
+        // Whose address it is nobody knows: all of these are one source.
+        if !has_address && self.unproven >= bounds.unproven {
+            return Err(Refusal::Unproven);
+        }
+        let of_source = self.of_sources.get(&source).copied().unwrap_or_default();
+        let has_share = of_source < bounds.of_a_source || self.begun < bounds.begun / 2;
+        if self.begun >= bounds.begun || (has_address && !has_share) {
+            return Err(Refusal::Busy);
+        }
+        self.begun += 1;
+        if has_address {
+            self.of_sources.insert(source, of_source + 1);
+        } else {
+            self.unproven += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { begun: 16, of_a_source: 2, unproven: 3 };
+
+    fn source(last: u8) -> Source {
+        Source::of([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn peers_without_proof_are_one_source_with_a_small_share() {
+        let (mut admission, now) = (Admission::default(), Instant::from_micros(5_000_000));
+        let mut admit = |at, source, has_address| admission.begin(at, source, has_address, &BOUNDS);
+        let begun = (0..100).filter(|last| admit(now, source(*last), false).is_ok()).count();
+        assert_eq!(begun, 3);
+        assert_eq!(admit(now, source(1), false), Err(Refusal::Unproven));
+        assert_eq!(admit(now, source(1), true), Ok(()));
+        assert_eq!(admit(now + PERIOD, source(1), false), Ok(()));
+    }
+
+    #[test]
+    fn one_source_has_half_and_others_have_their_shares() {
+        let (mut admission, now) = (Admission::default(), Instant::from_micros(5_000_000));
+        let mut begin = |last| admission.begin(now, source(last), true, &BOUNDS);
+        assert_eq!((0..100).filter(|_| begin(1).is_ok()).count(), 8);
+        assert_eq!(begin(1), Err(Refusal::Busy));
+        // Each of the others has its own, until all are used.
+        for last in 2..6 {
+            assert_eq!([begin(last), begin(last), begin(last)], [Ok(()), Ok(()), Err(Refusal::Busy)]);
+        }
+        assert_eq!(begin(6), Err(Refusal::Busy));
+    }
+}
