@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use motemix_link::counters::LinkDrop;
+use motemix_link::meeting::HandshakeDrop;
 use motemix_neighbour::datagram::MAX_SEALED;
 use world::{DATAGRAM, TWO, World};
 
@@ -172,6 +173,46 @@ fn however_often_somebody_with_a_cookie_begins_few_are_answered() {
     world.send(0, 1, 2);
     world.pass(5, |_| true);
     assert!(world.received(1).contains(&2), "it costs its neighbour a moment");
+}
+
+/// A node calls one that is silent, and somebody answers in its name at 12,500 a second: each answer
+/// that is read costs a multiplication.
+#[test]
+fn however_often_somebody_answers_in_a_neighbours_name_few_answers_are_read() {
+    for knows_message_1 in [false, true] {
+        let mut world = World::new(&TWO);
+        let (caller, from) = (world.nodes[0].address, world.nodes[1].address);
+        world.send(0, 1, 1);
+        world.now = world.now + Duration::from_millis(10);
+        world.collect();
+        world.wire.clear();
+        world.hand_in(0, from, [&[1, 0, 9, 2][..], &[7; 8]].concat());
+        world.now = world.now + Duration::from_millis(40);
+        world.collect();
+        let message_1 = world.wire.iter().find(|(at, _, bytes)| *at == caller && is(MESSAGE_1, bytes));
+        let (_, _, message_1) = message_1.expect("it was called").clone();
+        let mut forged = [&[1, 0, 48, MESSAGE_2][..], &[0x5a; 47]].concat();
+        // Behind the head of the datagram, the kind and the cookie, four bytes of message_1 stand
+        // before the ephemeral key.
+        forged[4..6].copy_from_slice(&message_1[16..18]);
+        forged[4] ^= u8::from(!knows_message_1);
+        for number in 0..12_500_u16 {
+            forged[20..22].copy_from_slice(&number.to_be_bytes());
+            world.hand_in(0, from, forged.clone());
+            world.now = world.now + Duration::from_micros(80);
+        }
+        let counters = world.nodes[0].sessions.counters();
+        let read: u64 = [HandshakeDrop::Unproved, HandshakeDrop::PublicKey, HandshakeDrop::Malformed]
+            .into_iter()
+            .map(|reason| counters.refused(reason))
+            .sum();
+        // Eight in each of the two seconds that it touches.
+        assert!(if knows_message_1 { (8..=16).contains(&read) } else { read == 0 }, "{read}");
+        // It was no more than a moment: both make their key.
+        world.wire.clear();
+        world.pass(20, |_| true);
+        assert_eq!(world.received(1), [1]);
+    }
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn handshakes_have_the_bytes_and_frames_that_their_specifications_say() {
         ("IoT-CryptoDiet, settled", 214, 3, 1),
         ("EDHOC, method 0", 216, 4, 1),
         ("EDHOC, method 3", 101, 3, 1),
-        ("a protected link", 132, 6, 3),
+        ("a protected link", 134, 6, 3),
         ("DTLS 1.3, raw public keys", 894, 11, 1),
         ("DTLS 1.3, pre-shared key", 501, 7, 1),
     ] {

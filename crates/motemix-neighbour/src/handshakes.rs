@@ -5,14 +5,15 @@
 //! hello 01                    ─▶
 //!                             ◀─  cookie 02 ‖ 8
 //! 03 ‖ cookie ‖ message_1     ─▶
-//!                             ◀─  04 ‖ message_2
+//!                             ◀─  04 ‖ echo ‖ message_2
 //! 05 ‖ message_3              ─▶
 //!                             ◀─  06 ‖ message_4
 //! ```
 //!
 //! Whoever says hello gets a cookie, which costs one keyed hash and is remembered by nobody: only
-//! who receives it, at the address that it claims, can take a place. Nothing is computed for a peer
-//! that is not admitted. One handshake is begun at a time, and one answered.
+//! who receives it, at the address that it claims, can take a place. message_2 repeats the first
+//! bytes of the ephemeral key in message_1, so who has not received that causes no multiplication
+//! either. Nothing is computed for a peer that is not admitted. One handshake is begun at a time, and one answered.
 //!
 //! # The loop of whoever drives it
 //!
@@ -79,6 +80,11 @@ const MESSAGE_4: u8 = 6;
 /// a caller may bound how many it hands over in a time.
 pub const fn is_message_1(message: &[u8]) -> bool {
     matches!(message, [MESSAGE_1, ..])
+}
+
+/// Whether these bytes answer message_1. If they are taken, that costs multiplications.
+pub const fn is_message_2(message: &[u8]) -> bool {
+    matches!(message, [MESSAGE_2, ..])
 }
 
 /// Whether these bytes ask for a cookie.

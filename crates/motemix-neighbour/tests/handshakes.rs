@@ -21,10 +21,10 @@ fn two_neighbours_make_a_key_in_six_messages_of_one_frame_each() {
     let [one, other] = world.keys();
     assert!(one.is_some() && one == other);
     let lens: Vec<_> = world.sent.iter().map(|sent| sent.bytes.len()).collect();
-    assert_eq!(lens, [1, 9, 46, 46, 20, 10]);
+    assert_eq!(lens, [1, 9, 46, 48, 20, 10]);
     assert!(lens.iter().all(|len| *len <= MAX_MESSAGE));
-    // What is EDHOC's of it: no kinds, no cookies.
-    assert_eq!(lens[2] - 9 + lens[3] - 1 + lens[4] - 1 + lens[5] - 1, 110);
+    // What is EDHOC's of it: no kinds, no cookies, no echo.
+    assert_eq!(lens[2] - 9 + lens[3] - 3 + lens[4] - 1 + lens[5] - 1, 110);
     assert!(world.nodes.iter().all(|node| node.most == 1), "multiplications in one step");
     assert!(world.nodes.iter().all(|node| node.dropped().is_empty()));
 }
@@ -210,6 +210,30 @@ fn a_flood_of_first_messages_takes_no_place_and_no_multiplication() {
 }
 
 #[test]
+fn a_flood_of_answers_to_a_call_costs_no_multiplication_and_the_right_one_is_taken() {
+    let mut world = World::new(2, 6);
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    world.call(0, 1);
+    while !world.under_way.iter().any(|sent| sent.bytes[0] == 4) {
+        world.run(Duration::from_millis(1));
+    }
+    let message_1 = world.sent.iter().find(|sent| sent.bytes[0] == 3).expect("it was called").clone();
+    // Before the right one arrives, and none of them has seen message_1.
+    for _ in 0..10_000 {
+        let mut forged = [4; 48];
+        rng.fill_bytes(&mut forged[1..]);
+        // One of 65,536 would have guessed right.
+        forged[1] = !message_1.bytes[13];
+        let Node { handshakes, list, .. } = &mut world.nodes[0];
+        assert_eq!(handshakes.handle(world.now, peer(2), &forged, list), Err(HandshakeDrop::WrongEcho));
+        assert!(!handshakes.has_work());
+    }
+    world.run(Duration::from_secs(1));
+    let [one, other] = world.keys();
+    assert!(one.is_some() && one == other);
+}
+
+#[test]
 fn who_has_another_key_than_is_known_proves_nothing() {
     for impostor in 0..2 {
         let mut world = World::new(2, 7);
@@ -257,7 +281,7 @@ fn with_forged(number: usize, forge: impl Fn(&[u8]) -> Vec<u8> + 'static) -> Wor
 
 #[test]
 fn points_of_small_order_are_refused_and_the_right_message_still_comes() {
-    for (number, at) in [(2, 12), (3, 3)] {
+    for (number, at) in [(2, 12), (3, 5)] {
         for point in [[0; 32], {
             let mut one = [0; 32];
             one[0] = 1;

@@ -409,7 +409,7 @@ impl From<HandshakeDrop> for PairDrop {
         match reason {
             HandshakeDrop::Stranger => Self::NotAdmitted,
             HandshakeDrop::Busy => Self::UnderWay,
-            HandshakeDrop::Unproved | HandshakeDrop::WrongCookie => Self::Altered,
+            HandshakeDrop::Unproved | HandshakeDrop::WrongCookie | HandshakeDrop::WrongEcho => Self::Altered,
             _ => Self::NoMessage,
         }
     }

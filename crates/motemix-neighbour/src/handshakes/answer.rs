@@ -11,6 +11,7 @@ use crate::edhoc::responder::{Agreed, AwaitingMessage3, Completed, Ephemeral, Me
 use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 
 use super::bytes::Bytes;
+use super::cookie::echo_of;
 use super::{
     Admission, CONNECTION, HandshakeDrop, Identity, KEY_LEN, MESSAGE_2, MESSAGE_4, Peer, Transmit, key_of,
     with_own, with_peer,
@@ -210,7 +211,9 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
             agreed.seal(connection, own, Ead::default(), proof, &mut room)
         })?;
         self.held = Held::Waiting(waiting);
-        self.message = Bytes::of(MESSAGE_2, message_2)?;
+        let echo = echo_of(self.message_1.as_ref()).ok_or(HandshakeDrop::Malformed)?;
+        self.message = Bytes::of(MESSAGE_2, &echo)?;
+        self.message.append(message_2)?;
         Ok(())
     }
 

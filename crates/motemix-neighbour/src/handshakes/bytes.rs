@@ -2,9 +2,9 @@
 
 use super::HandshakeDrop;
 
-/// The longest message: one with the key of a curve, a cookie and the names of both has 46 bytes.
+/// The longest message: message_2 behind its echo, with a key of the curve and the names of both.
 pub const MAX_MESSAGE: usize = 48;
-/// The same where credentials of P-256 or X25519 travel by value: message_2 has 129 bytes with one
+/// The same where credentials of P-256 or X25519 travel by value: message_2 has 131 bytes with one
 /// of P-256.
 pub const MAX_MESSAGE_BY_VALUE: usize = 144;
 

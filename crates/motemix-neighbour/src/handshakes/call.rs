@@ -13,7 +13,7 @@ use crate::edhoc::initiator::{
 use crate::edhoc::{CipherSuite, ConnectionId, Ead, Method, Prk, Proof};
 
 use super::bytes::Bytes;
-use super::cookie::COOKIE_LEN;
+use super::cookie::{COOKIE_LEN, ECHO_LEN, echo_of};
 use super::{
     Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MESSAGE_1, MESSAGE_3, Peer,
     Transmit, jittered, key_of, with_own, with_peer,
@@ -164,8 +164,13 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         Some(())
     }
 
-    pub(super) fn message_2(&mut self, peer: Peer, message_2: &[u8]) -> Result<(), HandshakeDrop> {
+    pub(super) fn message_2(&mut self, peer: Peer, message: &[u8]) -> Result<(), HandshakeDrop> {
         self.expects(peer, Step::Message1)?;
+        let (echo, message_2) = message.split_first_chunk::<ECHO_LEN>().ok_or(HandshakeDrop::Malformed)?;
+        let message_1 = self.message.as_ref().get(1 + COOKIE_LEN..).unwrap_or_default();
+        if echo_of(message_1) != Some(*echo) {
+            return Err(HandshakeDrop::WrongEcho);
+        }
         self.received = Bytes::new(message_2)?;
         self.step = Step::Read;
         Ok(())

@@ -14,6 +14,18 @@ pub(super) const COOKIE_LEN: usize = 8;
 /// A cookie is good for so long at least, and for twice as long at most.
 const GOOD_FOR: Duration = Duration::from_secs(8);
 
+/// Bytes of message_1 that its answer repeats: whoever forges an answer and has not seen message_1
+/// does not know them, and causes a multiplication with one in 65,536.
+pub(super) const ECHO_LEN: usize = 2;
+/// Where they begin in message_1: at the ephemeral key, behind the method, the suite and the head of
+/// a string.
+const ECHO_AT: usize = 4;
+
+/// What the answer to message_1 repeats.
+pub(super) fn echo_of(message_1: &[u8]) -> Option<[u8; ECHO_LEN]> {
+    message_1.get(ECHO_AT..).and_then(<[u8]>::first_chunk).copied()
+}
+
 /// The key that cookies are made with, drawn at each start.
 pub(super) struct Cookies(Secret<32>);
 

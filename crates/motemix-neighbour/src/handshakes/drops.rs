@@ -29,6 +29,8 @@ drops! {
     Stranger => "stranger",
     /// Its cookie is wrong or too old.
     WrongCookie => "wrong-cookie",
+    /// It answers another message_1 than this node's.
+    WrongEcho => "wrong-echo",
     /// Another handshake has the place.
     Busy => "busy",
     /// It is malformed.

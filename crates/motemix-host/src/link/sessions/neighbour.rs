@@ -14,7 +14,7 @@ use motemix_link::settings::LinkSettings;
 use motemix_neighbour::datagram::{Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD, carry};
 use motemix_neighbour::edhoc::{Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{
-    Admission, Event, Identity, Peer, is_for_caller, is_hello, is_message_1,
+    Admission, Event, Identity, Peer, is_for_caller, is_hello, is_message_1, is_message_2,
 };
 
 use super::counters::Told;
@@ -33,6 +33,9 @@ const SPARING: Duration = Duration::from_secs(1);
 /// Handshakes of a neighbour that are answered within [`SPARING`]: more than it needs. Each costs
 /// three multiplications, and whoever heard a cookie can begin them.
 const ANSWERS: u32 = 8;
+/// Answers of a neighbour that are read within [`SPARING`]. Whoever saw message_1 can forge them, and
+/// each costs a multiplication; of others' forgeries the echo is wrong, and they cost none.
+const READS: u32 = 8;
 /// Steps of handshakes at once: a host multiplies in microseconds.
 const STEPS: usize = 8;
 
@@ -59,6 +62,26 @@ pub(super) struct Described {
 impl Admission for Described {
     fn admitted(&self, peer: Peer) -> Option<Admitted> {
         self.admitted.filter(|_| peer == Peer(self.station.0))
+    }
+}
+
+/// How often something happened within [`SPARING`].
+#[derive(Default)]
+struct Lately {
+    since: Instant,
+    count: u32,
+}
+
+impl Lately {
+    fn count(&mut self, now: Instant) -> u32 {
+        if now >= self.since + SPARING {
+            *self = Self { since: now, count: 0 };
+        }
+        self.count
+    }
+
+    const fn add(&mut self, more: u32) {
+        self.count += more;
     }
 }
 
@@ -90,8 +113,10 @@ pub(super) struct Neighbour {
     pads: Pads,
     /// When somebody at an address that it may have asked for a cookie last.
     asked: Option<Instant>,
-    /// Since when answers are counted, and how many were begun.
-    answers: (Instant, u32),
+    /// Handshakes that were answered.
+    answers: Lately,
+    /// Answers that were read.
+    reads: Lately,
     waiting: VecDeque<(Instant, Vec<u8>)>,
     /// Refused messages that were told already, by reason.
     told: [u32; HandshakeDrop::ALL.len()],
@@ -110,7 +135,8 @@ impl Neighbour {
             is_unprotected: false,
             pads: Pads { answers: true, call: true },
             asked: None,
-            answers: (Instant::default(), 0),
+            answers: Lately::default(),
+            reads: Lately::default(),
             waiting: VecDeque::new(),
             told: [0; HandshakeDrop::ALL.len()],
         }
@@ -202,16 +228,20 @@ impl Neighbour {
                     }
                     self.asked = Some(now);
                 }
-                if is_message_1(message) && !self.may_answer(now) {
+                let is_costly = (is_message_1(message) && self.answers.count(now) >= ANSWERS)
+                    || (is_message_2(message) && self.reads.count(now) >= READS);
+                if is_costly {
                     return Err(LinkDrop::HandshakeBusy);
                 }
                 let pads = if is_for_caller(message) { &mut self.pads.call } else { &mut self.pads.answers };
                 *pads = datagram.len() == whole;
                 let before = self.handshakes.counters().answered;
                 // What is dropped is counted there.
-                let _ = self.handshakes.handle(now, Peer(self.described.station.0), message, &self.described);
-                // Wrong cookies use up no answers.
-                self.answers.1 += self.handshakes.counters().answered.wrapping_sub(before);
+                let handled =
+                    self.handshakes.handle(now, Peer(self.described.station.0), message, &self.described);
+                // Wrong cookies use up no answers, and wrong echoes no reads.
+                self.answers.add(self.handshakes.counters().answered.wrapping_sub(before));
+                self.reads.add(u32::from(handled.is_ok() && is_message_2(message)));
                 Ok(Opened::Handshake)
             }
             Ok(Datagram::Protected(protected)) if datagram.len() == whole => {
@@ -224,14 +254,6 @@ impl Neighbour {
                 Err(LinkDrop::Unprotected)
             }
         }
-    }
-
-    fn may_answer(&mut self, now: Instant) -> bool {
-        let (since, _) = self.answers;
-        if now >= since + SPARING {
-            self.answers = (now, 0);
-        }
-        self.answers.1 < ANSWERS
     }
 
     /// Seals a packet into the beginning of `out`; `None`: there is no key.

@@ -261,6 +261,7 @@ fn name(reason: HandshakeDrop) -> &'static str {
         HandshakeDrop::Unexpected => "no message that a handshake waits for",
         HandshakeDrop::Stranger => "not admitted",
         HandshakeDrop::WrongCookie => "first message with a wrong or old cookie",
+        HandshakeDrop::WrongEcho => "answer to another first message",
         HandshakeDrop::Busy => "another handshake is under way",
         HandshakeDrop::Malformed => "malformed message of a handshake",
         HandshakeDrop::OtherSuite => "another method or cipher suite",
