@@ -152,6 +152,13 @@ impl<T> Broker<T> {
         1 + u32::try_from(looked_at / A_REQUEST_S_WORK).unwrap_or(u32::MAX - 1)
     }
 
+    /// Whether a request may take more than a look: a signature to be checked, or many registrations
+    /// to be compared.
+    pub fn is_costly(&self, request: &Request) -> bool {
+        let is_signed = !request.payload.is_empty() || request.parameter("proof").is_some();
+        is_signed || self.cost(request) > 1
+    }
+
     fn answer(&mut self, now: Moment, caller: &Caller, relation: Relation, request: &Request) -> Reaction {
         let is_of_topics = request.path.first().is_some_and(|first| first == topics::COLLECTION);
         let signer;
@@ -222,12 +229,13 @@ impl<T> Broker<T> {
             configured.max_subscribers.unwrap_or(u32::MAX).min(self.policy.limits.observers_of_a_topic);
         let check = now.plus_secs(configured.observer_check.into());
         let (places, seen) = (self.places(most, caller), self.batch.changes().len());
-        let observed =
-            self.observers.observe_topic((relation, Origin::of(caller)), topic, seen, check, places).is_ok();
+        let observed = self.observers.observe_topic((relation, caller), topic, seen, check, places).is_ok();
         self.note_observation(relation, observed)
     }
 
     fn note_observation(&mut self, relation: Relation, observed: bool) -> bool {
+        // They hear of it when what is changed is stored.
+        self.batch.dismissed.extend(self.observers.crowded_out());
         if observed {
             self.batch.began.push(relation);
         } else {
@@ -241,7 +249,7 @@ impl<T> Broker<T> {
         for relation in self.observers.beyond(topic, keep) {
             self.observers.end(&relation);
             self.counters.count(Refused::Dismissed);
-            self.batch.dismissed.push((topic.clone(), relation));
+            self.batch.dismissed.push(relation);
         }
     }
 
@@ -271,7 +279,7 @@ impl<T> Broker<T> {
         self.kept.clear();
         let mut batch = mem::take(&mut self.batch);
         let mut notices = mem::take(&mut batch.checks);
-        notices.extend(batch.dismissed.drain(..).map(|(_, relation)| gone(relation)));
+        notices.extend(batch.dismissed.drain(..).map(gone));
         for (topic, last) in batch.published() {
             self.notify(topic, *last, &mut notices);
         }
@@ -319,7 +327,7 @@ impl<T> Broker<T> {
         });
         let answers = answers.collect();
         // They are out of the list already, and were not told that the topic is still there.
-        let dismissed = batch.dismissed.drain(..).map(|(_, relation)| Notice {
+        let dismissed = batch.dismissed.drain(..).map(|relation| Notice {
             relation,
             response: refused.clone(),
             last: true,
@@ -396,7 +404,7 @@ impl<T> Broker<T> {
     pub fn end(&mut self, relation: &Relation) {
         self.observers.end(relation);
         self.batch.checks.retain(|notice| notice.relation != *relation);
-        self.batch.dismissed.retain(|(_, dismissed)| dismissed != relation);
+        self.batch.dismissed.retain(|dismissed| dismissed != relation);
     }
 
     /// All that is remembered, with the open batch.

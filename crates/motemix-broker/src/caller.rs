@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use motemix_coap::Peer;
+use motemix_coap::{Peer, Source};
 use motemix_object::Identity;
 
 /// Who asks.
@@ -26,5 +26,10 @@ impl Caller {
             Peer::Datagram(address) => Some(address.ip().to_canonical()),
             Peer::Stream(_) => self.connected.map(|address| address.to_canonical()),
         }
+    }
+
+    /// The source whose share of places a request takes; none for this machine.
+    pub(crate) fn source(&self) -> Option<Source> {
+        self.address().map(Source::of)
     }
 }

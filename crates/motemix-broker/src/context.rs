@@ -17,10 +17,10 @@ pub(crate) enum Origin {
 
 impl Origin {
     pub(crate) fn of(caller: &Caller) -> Self {
-        match (caller.device, caller.address(), caller.peer) {
+        match (caller.device, caller.source(), caller.peer) {
             (Some(device), ..) => Self::Device(device),
             (None, None, Peer::Stream(number)) => Self::Stream(number),
-            (None, Some(address), _) => Self::Source(Source::of(address)),
+            (None, Some(source), _) => Self::Source(source),
             (None, None, Peer::Datagram(address)) => Self::Source(address.into()),
         }
     }

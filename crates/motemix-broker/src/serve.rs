@@ -20,6 +20,7 @@ mod preshared;
 mod sessions;
 mod shown;
 pub mod statistics;
+mod unproven;
 
 use std::future::Future;
 use std::io;
@@ -44,6 +45,7 @@ pub use inner::{Feed, Inner, Inside, Update, inside};
 pub use sessions::{OwnIdentity, key_file};
 pub use shown::Shown;
 use statistics::Statistics;
+use unproven::Unproven;
 
 /// Requests that one round takes, of everybody: the disk is asked in between.
 const ROUND: usize = 1024;
@@ -131,6 +133,7 @@ pub struct Server<S> {
     datagrams: Datagrams,
     connections: Connections,
     fetches: Fetches,
+    unproven: Unproven,
     inside: Inside,
     clock: Clock,
     /// Other brokers stored something.
@@ -180,6 +183,7 @@ impl<S: Store> Server<S> {
                 datagrams,
                 connections,
                 fetches: Fetches::default(),
+                unproven: Unproven::default(),
                 inside,
                 clock,
                 refused: None,
@@ -306,6 +310,14 @@ impl<S: Store> Server<S> {
         let Incoming { ticket, request } = incoming;
         let relation = ticket.relation();
         let device = self.datagrams.device(&ticket);
+        let now = self.clock.now();
+        if device.is_none()
+            && self.broker.is_costly(&request)
+            && !self.datagrams.is_proven(now, &ticket)
+            && !self.unproven.take(now)
+        {
+            return self.datagrams.ask_for_proof(now, ticket);
+        }
         let caller = Caller { peer: relation.peer, connected, device, local };
         self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
     }

@@ -451,7 +451,7 @@ impl Endpoint {
         self.leaving.push_back(Transmit { to, bytes: message.write() });
     }
 
-    /// Repeats a message until it is acknowledged. One that finds no place is sent once.
+    /// Repeats a message until it is acknowledged.
     fn repeat(&mut self, now: Instant, to: SocketAddr, id: u16, bytes: Vec<u8>, purpose: Purpose) {
         // Between the timeout and one and a half of it (§4.8): those who began together do not go
         // on together.

@@ -39,7 +39,7 @@ pub use datagram::{
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};
-pub use source::Source;
+pub use source::{FairTable, Source};
 pub use stream::{Carrier, Room, Session};
 
 /// The snippets of the package's front page.

@@ -58,7 +58,7 @@ impl fmt::Display for Source {
 /// entry of the source that has most: a source keeps what it has while others have more, however
 /// fast they come. Every operation takes logarithmic time.
 #[derive(Debug)]
-pub(crate) struct FairTable<K, V> {
+pub struct FairTable<K, V> {
     most: usize,
     /// Counts insertions, so that entries are in the order of their age.
     next: u64,
@@ -80,7 +80,7 @@ struct Entry<V> {
 
 impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     /// An empty table of `most` places, of one at least.
-    pub(crate) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self {
             most: most.max(1),
             next: 0,
@@ -92,39 +92,49 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     }
 
     /// How many places are taken.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// How many of them a source has.
-    pub(crate) fn len_of(&self, source: Source) -> usize {
+    pub fn len_of(&self, source: Source) -> usize {
         self.sources.get(&source).map_or(0, BTreeMap::len)
     }
 
     /// The value of an entry.
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+    pub fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
     /// The value of an entry, to be changed.
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
+    /// Whether no place is taken.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether another entry of a source takes no place from that source's own.
+    pub fn has_room(&self, source: Source) -> bool {
+        self.entries.len() < self.most || !self.is_crowded_by(source)
+    }
+
     /// The oldest entry of all.
-    pub(crate) fn first(&self) -> Option<(K, &V)> {
+    pub fn first(&self) -> Option<(K, &V)> {
         let key = *self.ages.first_key_value()?.1;
         Some((key, self.get(&key)?))
     }
 
     /// All entries, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, entry)| (key, &entry.value))
     }
 
     /// Puts an entry in, as the newest of its source, in place of one with the same key. Returns
     /// the entry of another key that made room.
-    pub(crate) fn insert(&mut self, key: K, source: Source, value: V) -> Option<(K, V)> {
+    pub fn insert(&mut self, key: K, source: Source, value: V) -> Option<(K, V)> {
         self.remove(&key);
         let loser = if self.entries.len() < self.most { None } else { self.loser(source) };
         let gone = loser.and_then(|key| Some((key, self.remove(&key)?)));
@@ -139,7 +149,7 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     }
 
     /// Takes an entry out.
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+    pub fn remove(&mut self, key: &K) -> Option<V> {
         let Entry { source, age, value } = self.entries.remove(key)?;
         self.ages.remove(&age);
         self.change(source, |entries| {
@@ -149,14 +159,14 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     }
 
     /// Takes out the oldest entry of the source that has most.
-    pub(crate) fn pop_most(&mut self) -> Option<(K, V)> {
+    pub fn pop_most(&mut self) -> Option<(K, V)> {
         let (.., source) = *self.shares.last()?;
         let key = self.oldest_of(source)?;
         Some((key, self.remove(&key)?))
     }
 
     /// Keeps the entries that are to stay.
-    pub(crate) fn retain(&mut self, mut stays: impl FnMut(&K, &V) -> bool) {
+    pub fn retain(&mut self, mut stays: impl FnMut(&K, &V) -> bool) {
         let gone: Vec<K> = self
             .entries
             .iter()
@@ -169,16 +179,20 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     }
 
     /// The oldest entry of a source.
-    pub(crate) fn oldest_of(&self, source: Source) -> Option<K> {
+    pub fn oldest_of(&self, source: Source) -> Option<K> {
         self.sources.get(&source)?.first_key_value().map(|(_, key)| *key)
     }
 
     /// Whose place another entry of this source gets. The newcomer counts with its source, so that
     /// a source that has most already takes nothing from others.
     fn loser(&self, comes: Source) -> Option<K> {
-        let (most, _, source) = *self.shares.last()?;
-        let has = self.len_of(comes);
-        self.oldest_of(if has > 0 && has + 1 >= most { comes } else { source })
+        let (.., source) = *self.shares.last()?;
+        self.oldest_of(if self.is_crowded_by(comes) { comes } else { source })
+    }
+
+    fn is_crowded_by(&self, source: Source) -> bool {
+        let has = self.len_of(source);
+        has > 0 && self.shares.last().is_none_or(|(most, ..)| has + 1 >= *most)
     }
 
     fn change(&mut self, source: Source, change: impl FnOnce(&mut BTreeMap<u64, K>)) {
@@ -256,6 +270,7 @@ mod tests {
         }
         assert_eq!(table.insert(3, source("192.0.2.1"), 3), Some((2, 2)));
         assert_eq!((table.len(), table.len_of(source("192.0.2.1"))), (2, 2));
+        assert_eq!(["192.0.2.1", "192.0.2.2"].map(|at| table.has_room(source(at))), [false, true]);
         table.retain(|key, _| *key == 3);
         assert_eq!((table.remove(&3), table.remove(&1), table.len()), (Some(3), None, 0));
         assert!(table.first().is_none() && table.sources.is_empty() && table.shares.is_empty());

@@ -55,7 +55,7 @@ pub(crate) struct Batch {
     /// Notices that no change is behind.
     pub(super) checks: Vec<Notice>,
     /// Observers that hear of the end of their observation when the store has the changes.
-    pub(super) dismissed: Vec<(TopicId, Relation)>,
+    pub(super) dismissed: Vec<Relation>,
     /// Observations that began in this batch.
     pub(super) began: Vec<Relation>,
 }

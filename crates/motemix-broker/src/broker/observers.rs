@@ -1,9 +1,10 @@
 //! Who observes what.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
-use motemix_coap::{ETag, Relation, Request, Response};
+use motemix_coap::{ETag, Relation, Request, Response, Source};
 
 use crate::context::Origin;
 use crate::directory;
@@ -26,6 +27,8 @@ struct Observation {
     /// Its place in the order in which observers came.
     place: u64,
     origin: Origin,
+    /// Where it comes from; nothing for this machine.
+    source: Option<Source>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +97,9 @@ pub(super) struct Observers {
     topics: HashMap<TopicId, OfTopic>,
     look_ups: HashMap<Arc<str>, LookUp>,
     of_peers: HashMap<Origin, u32>,
+    of_sources: HashMap<Source, u32>,
+    /// Those that made room for others, and were not told.
+    crowded_out: Vec<Relation>,
     checks: BTreeSet<(Moment, TopicId)>,
     /// Registrations that changed, as they were and as they are, and were compared with no look-up.
     changed: Vec<(RegistrationId, Arc<Registration>)>,
@@ -111,39 +117,60 @@ impl Observers {
         self.topics.get(topic).map_or(0, |topic| topic.observers.len())
     }
 
-    fn admit(&mut self, relation: Relation, origin: Origin, places: Places) -> Result<(), NoPlace> {
+    fn admit(&mut self, relation: Relation, caller: &Caller, places: Places) -> Result<(), NoPlace> {
         // A token used again is another observation in the place of the first (RFC 7641 §4.1).
         self.end(&relation);
-        if self.observations.len() >= places.in_all as usize {
-            return Err(NoPlace::InAll);
-        }
-        if self.of_peers.get(&origin).is_some_and(|count| *count >= places.of_peer) {
+        if self.of_peers.get(&Origin::of(caller)).is_some_and(|count| *count >= places.of_peer) {
             return Err(NoPlace::OfPeer);
         }
+        if self.observations.len() < places.in_all as usize {
+            return Ok(());
+        }
+        let crowd = self.crowd(caller.source()).ok_or(NoPlace::InAll)?;
+        self.end(&crowd);
+        self.crowded_out.push(crowd);
         Ok(())
     }
 
-    fn note(&mut self, relation: Relation, target: Target, origin: Origin) -> u64 {
-        let place = self.next;
+    /// The oldest observation of the source that has most, if it has more than another one's with
+    /// the newcomer.
+    fn crowd(&self, comes: Option<Source>) -> Option<Relation> {
+        let own = comes.and_then(|source| self.of_sources.get(&source)).copied().unwrap_or_default();
+        let most = self.of_sources.iter().max_by_key(|(_, count)| **count);
+        let (crowd, _) = most.filter(|(_, most)| **most > own + 1)?;
+        let of_crowd = self.observations.iter().filter(|(_, observation)| observation.source == Some(*crowd));
+        of_crowd.min_by_key(|(_, observation)| observation.place).map(|(relation, _)| *relation)
+    }
+
+    /// Those whose places others got since this was last asked.
+    pub(super) fn crowded_out(&mut self) -> impl Iterator<Item = Relation> {
+        self.crowded_out.drain(..)
+    }
+
+    fn note(&mut self, relation: Relation, target: Target, caller: &Caller) -> u64 {
+        let (place, origin, source) = (self.next, Origin::of(caller), caller.source());
         self.next += 1;
-        self.observations.insert(relation, Observation { target, place, origin });
+        self.observations.insert(relation, Observation { target, place, origin, source });
         *self.of_peers.entry(origin).or_default() += 1;
+        if let Some(source) = source {
+            *self.of_sources.entry(source).or_default() += 1;
+        }
         place
     }
 
     pub(super) fn observe_topic(
         &mut self,
-        (relation, origin): (Relation, Origin),
+        (relation, caller): (Relation, &Caller),
         topic: &TopicId,
         seen: usize,
         check: Moment,
         places: Places,
     ) -> Result<(), NoPlace> {
-        self.admit(relation, origin, places)?;
+        self.admit(relation, caller, places)?;
         if self.of_topic(topic) >= places.of_target as usize {
             return Err(NoPlace::OfTopic);
         }
-        let place = self.note(relation, Target::Topic(topic.clone()), origin);
+        let place = self.note(relation, Target::Topic(topic.clone()), caller);
         let of_topic = self.topics.entry(topic.clone()).or_default();
         of_topic.observers.insert(place, Observer { relation, seen });
         if of_topic.check.is_none() {
@@ -161,7 +188,7 @@ impl Observers {
         places: Places,
     ) -> Result<(), NoPlace> {
         let origin = Origin::of(caller);
-        self.admit(relation, origin, places)?;
+        self.admit(relation, caller, places)?;
         let key: Arc<str> = format!("{:?} {:?} {:?}", request.path, request.query, request.accept).into();
         if !self.look_ups.contains_key(&key) {
             // Whoever observes one that another began takes no place.
@@ -172,7 +199,7 @@ impl Observers {
                 return Err(NoPlace::LookUps);
             }
         }
-        let place = self.note(relation, Target::LookUp(key.clone()), origin);
+        let place = self.note(relation, Target::LookUp(key.clone()), caller);
         let look_up = self.look_ups.entry(key).or_insert_with(|| LookUp {
             request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },
             caller: caller.clone(),
@@ -186,7 +213,8 @@ impl Observers {
 
     /// An observation is over.
     pub(super) fn end(&mut self, relation: &Relation) {
-        let Some(Observation { target, place, origin }) = self.observations.remove(relation) else { return };
+        let Some(observation) = self.observations.remove(relation) else { return };
+        let Observation { target, place, origin, source } = observation;
         match target {
             Target::Topic(topic) => {
                 if let Some(of_topic) = self.topics.get_mut(&topic) {
@@ -208,11 +236,9 @@ impl Observers {
                 }
             }
         }
-        if let Some(count) = self.of_peers.get_mut(&origin) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_peers.remove(&origin);
-            }
+        one_less(&mut self.of_peers, &origin);
+        if let Some(source) = source {
+            one_less(&mut self.of_sources, &source);
         }
     }
 
@@ -326,6 +352,15 @@ impl Observers {
             {
                 observer.seen = 0;
             }
+        }
+    }
+}
+
+fn one_less<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
         }
     }
 }

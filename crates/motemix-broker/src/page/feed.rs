@@ -5,12 +5,13 @@
 //! pace. A listener that falls behind the ring is told to load everything again, and let go.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::response::sse::Event;
-use tokio::sync::watch;
+use motemix_coap::{FairTable, Source};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::{Refused, StoreState, json};
@@ -20,7 +21,8 @@ use crate::state::{Change, RegistrationId, TopicId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Listeners at a time.
+    /// Listeners at a time. When all places are taken, one of a source that has fewer than another
+    /// takes the place of that one's oldest.
     pub listeners: usize,
     /// Entries that a listener may be behind.
     pub entries: usize,
@@ -74,6 +76,9 @@ struct Inside {
     newest: u64,
     /// When a listener was last seen.
     listened: Option<Instant>,
+    /// Listeners, and how each is told that another has its place.
+    listeners: FairTable<u64, Arc<Notify>>,
+    next_listener: u64,
 }
 
 /// Takes changes from the runtime and hands them to listeners.
@@ -84,8 +89,7 @@ pub struct Feed {
     run: u64,
     inside: Mutex<Inside>,
     newest: watch::Sender<u64>,
-    pending: tokio::sync::Notify,
-    listeners: AtomicUsize,
+    pending: Notify,
     /// Calls that said of something new, whether somebody listened or not.
     changed: AtomicU64,
 }
@@ -102,10 +106,11 @@ impl Feed {
                 bytes: 0,
                 newest: 0,
                 listened: None,
+                listeners: FairTable::new(limits.listeners),
+                next_listener: 0,
             }),
             newest: watch::Sender::new(0),
-            pending: tokio::sync::Notify::new(),
-            listeners: AtomicUsize::new(0),
+            pending: Notify::new(),
             changed: AtomicU64::new(0),
         })
     }
@@ -200,20 +205,25 @@ impl Feed {
 
     /// How many listen.
     pub fn listeners(&self) -> usize {
-        self.listeners.load(Ordering::Relaxed)
+        self.inside().listeners.len()
     }
 
     pub(super) const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// A place for a listener that has seen entries up to `last` (an id), unless all are taken.
-    pub(super) fn listen(self: &Arc<Self>, last: Option<&str>) -> Option<Listener> {
-        let most = self.limits.listeners;
-        self.listeners
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < most).then_some(taken + 1))
-            .ok()?;
+    /// A place for a listener from there that has seen entries up to `last` (an id), unless all are
+    /// taken, and no other source has more of them.
+    pub(super) fn listen(self: &Arc<Self>, source: Source, last: Option<&str>) -> Option<Listener> {
         let mut inside = self.inside();
+        if !inside.listeners.has_room(source) {
+            return None;
+        }
+        let (number, given_up) = (inside.next_listener, Arc::new(Notify::new()));
+        inside.next_listener += 1;
+        if let Some((_, oldest)) = inside.listeners.insert(number, source, given_up.clone()) {
+            oldest.notify_one();
+        }
         inside.listened = Some(Instant::now());
         let newest = inside.newest;
         let next = match last {
@@ -226,7 +236,14 @@ impl Feed {
                 .filter(|next| *next >= inside.oldest()),
         };
         drop(inside);
-        Some(Listener { feed: Arc::clone(self), newest: self.newest.subscribe(), next, begun: false })
+        Some(Listener {
+            feed: Arc::clone(self),
+            number,
+            given_up,
+            newest: self.newest.subscribe(),
+            next,
+            begun: false,
+        })
     }
 
     fn id(&self, number: u64) -> String {
@@ -290,6 +307,9 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Listener {
     feed: Arc<Feed>,
+    number: u64,
+    /// Told when another listener has its place.
+    given_up: Arc<Notify>,
     newest: watch::Receiver<u64>,
     /// The entry to be sent next; none if it has to load everything, and this is all it is told.
     next: Option<u64>,
@@ -331,6 +351,7 @@ impl Listener {
             }
             tokio::select! {
                 changed = self.newest.changed() => changed.ok()?,
+                () = self.given_up.notified() => return None,
                 () = tokio::time::sleep(HEARTBEAT) => {
                     let data = serde_json::json!({ "now": now() }).to_string();
                     return Some(Event::default().event("now").data(data));
@@ -348,7 +369,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.feed.inside().listened = Some(Instant::now());
-        self.feed.listeners.fetch_sub(1, Ordering::Relaxed);
+        let mut inside = self.feed.inside();
+        inside.listened = Some(Instant::now());
+        inside.listeners.remove(&self.number);
     }
 }

@@ -1,9 +1,12 @@
 //! Lists as they are sent: made once for all who ask between two changes. Whoever reads slowly
 //! holds a share of one, and there are so many at a time.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
+use motemix_coap::Source;
 use serde_json::Value as Json;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -27,27 +30,91 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Places for answers.
+/// Places for answers, of which a source reads so many at a time.
 #[derive(Debug, Clone)]
-pub(super) struct Places(Arc<Semaphore>);
+pub(super) struct Places {
+    free: Arc<Semaphore>,
+    of_one: usize,
+    next: Arc<AtomicU64>,
+    /// How many of a source's connections read an answer.
+    reading: Arc<std::sync::Mutex<HashMap<(Source, u64), usize>>>,
+}
 
 impl Places {
-    pub(super) fn new(places: usize) -> Self {
-        Self(Arc::new(Semaphore::new(places)))
+    pub(super) fn new(places: usize, of_one: usize) -> Self {
+        let (next, reading) = (Arc::default(), Arc::default());
+        Self { free: Arc::new(Semaphore::new(places)), of_one: of_one.max(1), next, reading }
     }
 
     pub(super) fn take(&self) -> Option<Place> {
-        Arc::clone(&self.0).try_acquire_owned().ok().map(Place)
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
+        Some(Place { permit, number: self.next.fetch_add(1, Ordering::Relaxed) })
+    }
+
+    fn reading(&self) -> MutexGuard<'_, HashMap<(Source, u64), usize>> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a source read the answer with this number, unless it reads as many others as it may.
+    pub(super) fn begin(&self, source: Source, number: u64) -> Option<Reading> {
+        let mut reading = self.reading();
+        let others = reading.keys().filter(|(whose, which)| *whose == source && *which != number).count();
+        if others >= self.of_one {
+            return None;
+        }
+        *reading.entry((source, number)).or_default() += 1;
+        drop(reading);
+        Some(Reading { places: self.clone(), of: (source, number) })
     }
 }
 
 /// A place of one answer.
 #[derive(Debug)]
-pub(super) struct Place(OwnedSemaphorePermit);
+pub(super) struct Place {
+    permit: OwnedSemaphorePermit,
+    pub(super) number: u64,
+}
 
 impl Place {
     pub(super) fn keep(self, bytes: Vec<u8>) -> Bytes {
-        Bytes::from_owner(Held { bytes, _place: self.0 })
+        Bytes::from_owner(Held { bytes, _place: self.permit })
+    }
+}
+
+/// A source reads an answer.
+#[derive(Debug)]
+pub(super) struct Reading {
+    places: Places,
+    of: (Source, u64),
+}
+
+impl Reading {
+    /// The answer, until it is read.
+    pub(super) fn of(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Read { bytes, _reading: self })
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let mut reading = self.places.reading();
+        if let Some(count) = reading.get_mut(&self.of) {
+            *count -= 1;
+            if *count == 0 {
+                reading.remove(&self.of);
+            }
+        }
+    }
+}
+
+struct Read {
+    bytes: Bytes,
+    _reading: Reading,
+}
+
+impl AsRef<[u8]> for Read {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -56,6 +123,7 @@ struct Made {
     begun: Instant,
     /// How many changes there had been.
     changed: u64,
+    number: u64,
     bytes: Bytes,
 }
 
@@ -73,13 +141,19 @@ impl List {
     }
 
     /// The list as it is now, or was after this was called. While things change it is made once in
-    /// a while, and whoever asks waits for that. Nothing, if slow readers hold too many others.
-    pub(super) async fn get(&self, render: impl FnOnce() -> Vec<u8>) -> Option<Bytes> {
+    /// a while, and whoever asks waits for that. Nothing, if slow readers hold too many others, or
+    /// the source reads too many others itself.
+    pub(super) async fn get(&self, source: Source, render: impl FnOnce() -> Vec<u8>) -> Option<Bytes> {
+        let (number, bytes) = self.now(render).await?;
+        Some(self.places.begin(source, number)?.of(bytes))
+    }
+
+    async fn now(&self, render: impl FnOnce() -> Vec<u8>) -> Option<(u64, Bytes)> {
         let asked = Instant::now();
         let mut made = self.made.lock().await;
         if let Some(made) = &*made {
             if made.begun >= asked || made.changed == self.feed.changed() {
-                return Some(made.bytes.clone());
+                return Some((made.number, made.bytes.clone()));
             }
             sleep_until(made.begun + self.feed.limits().pause).await;
         }
@@ -87,9 +161,10 @@ impl List {
         *made = None;
         let place = self.places.take()?;
         let (begun, changed) = (Instant::now(), self.feed.changed());
+        let number = place.number;
         let bytes = place.keep(render());
-        *made = Some(Made { begun, changed, bytes: bytes.clone() });
-        Some(bytes)
+        *made = Some(Made { begun, changed, number, bytes: bytes.clone() });
+        Some((number, bytes))
     }
 }
 

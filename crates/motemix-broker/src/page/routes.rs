@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,7 +10,9 @@ use axum::middleware;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use futures_util::stream::{self, Stream};
+use motemix_coap::Source;
 use motemix_object::{Identity, IdentityLabel};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -32,6 +33,8 @@ const USUAL_VALUES: usize = 300;
 const STORE_QUESTIONS: usize = 2;
 /// Answers of the store that somebody reads, or waits for.
 const STORE_ANSWERS: usize = 32;
+/// One source reads at most this part of these, and of the lists that differ.
+const OF_A_SOURCE: usize = 4;
 
 struct Shared {
     view: Arc<dyn View>,
@@ -47,11 +50,11 @@ type Broker = State<Arc<Shared>>;
 
 /// `lists`: so many lists that differ, while somebody reads them.
 pub(super) fn routes(names: Names, lists: usize, view: Arc<dyn View>, feed: Arc<Feed>) -> Router {
-    let places = Places::new(lists);
+    let places = Places::new(lists, lists / OF_A_SOURCE);
     let shared = Arc::new(Shared {
         view,
         store: Arc::new(Semaphore::new(STORE_QUESTIONS)),
-        histories: Places::new(STORE_ANSWERS),
+        histories: Places::new(STORE_ANSWERS, STORE_ANSWERS / OF_A_SOURCE),
         devices: List::new(feed.clone(), places.clone()),
         topics: List::new(feed.clone(), places),
         drawings: Drawings::new(),
@@ -115,8 +118,8 @@ async fn counters(State(broker): Broker) -> Response {
     answer(&Json::Object(groups.into_iter().map(group).collect()))
 }
 
-async fn devices(State(broker): Broker) -> Response {
-    let list = broker.devices.get(|| {
+async fn devices(State(broker): Broker, Extension(source): Extension<Source>) -> Response {
+    let list = broker.devices.get(source, || {
         let mut devices = broker.view.registrations();
         devices.retain(|(_, registration)| registration.device.is_some());
         listed("devices", &devices, |(id, registration)| json::device_event(id, Some(registration)))
@@ -124,8 +127,8 @@ async fn devices(State(broker): Broker) -> Response {
     sent(list.await)
 }
 
-async fn topics(State(broker): Broker) -> Response {
-    sent(broker.topics.get(|| listed("topics", &broker.view.topics(), json::topic)).await)
+async fn topics(State(broker): Broker, Extension(source): Extension<Source>) -> Response {
+    sent(broker.topics.get(source, || listed("topics", &broker.view.topics(), json::topic)).await)
 }
 
 fn sent(list: Option<Bytes>) -> Response {
@@ -147,6 +150,7 @@ struct Last {
 
 async fn history(
     State(broker): Broker,
+    Extension(source): Extension<Source>,
     Path(id): Path<String>,
     last: Result<Query<Last>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
@@ -154,7 +158,9 @@ async fn history(
         return problem(StatusCode::BAD_REQUEST, "last is how many values you want, such as last=300");
     };
     let most = last.unwrap_or(USUAL_VALUES).min(MOST_VALUES);
-    let Some(place) = broker.histories.take() else {
+    let place = broker.histories.take();
+    let place = place.and_then(|place| Some((broker.histories.begin(source, place.number)?, place)));
+    let Some((reading, place)) = place else {
         return later(StatusCode::SERVICE_UNAVAILABLE, "as much is asked as this broker answers at a time");
     };
     // Never closed.
@@ -167,16 +173,20 @@ async fn history(
         broker.view.history(&id, most).map(|values| values.map(|values| json::history(&id, &values)))
     });
     match asked.await {
-        Ok(Ok(Some(history))) => sent(Some(place.keep(history.to_string().into_bytes()))),
+        Ok(Ok(Some(history))) => sent(Some(reading.of(place.keep(history.to_string().into_bytes())))),
         Ok(Ok(None)) => problem(StatusCode::NOT_FOUND, "there is no such topic"),
         Ok(Err(why)) => problem(StatusCode::SERVICE_UNAVAILABLE, &why),
         Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the broker could not look that up"),
     }
 }
 
-async fn feed_events(State(broker): Broker, headers: HeaderMap) -> Response {
+async fn feed_events(
+    State(broker): Broker,
+    Extension(source): Extension<Source>,
+    headers: HeaderMap,
+) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let Some(listener) = broker.feed.listen(last) else {
+    let Some(listener) = broker.feed.listen(source, last) else {
         let full = problem(StatusCode::SERVICE_UNAVAILABLE, "as many pages are open as this broker allows");
         return ([(header::RETRY_AFTER, "10")], full).into_response();
     };

@@ -7,12 +7,13 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use axum::Extension;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use motemix_coap::{FairTable, Source};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::timeout::WriteTimeout;
@@ -27,7 +28,8 @@ pub struct Settings {
     /// Names of this broker, beside its addresses and `localhost`. Requests for other names are
     /// refused: a stranger's page could have itself resolved to this machine (DNS rebinding).
     pub names: Vec<String>,
-    /// Connections at a time; others wait.
+    /// Connections at a time. A further one takes the place of the oldest of the source that has
+    /// most.
     pub connections: usize,
     /// Lists that differ, while somebody reads them: each has 4 MiB at most.
     pub lists: usize,
@@ -106,31 +108,36 @@ impl Page {
     pub async fn serve(self, view: Arc<dyn View>, feed: Arc<Feed>) {
         let Self { listener, settings } = self;
         let routes = routes::routes(settings.names.into(), settings.lists, view, Arc::clone(&feed));
-        let service = TowerToHyperService::new(routes);
-        let places = Arc::new(Semaphore::new(settings.connections));
+        let mut connections = FairTable::new(settings.connections);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { feed.run().await });
         loop {
-            // Never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, from)) = listener.accept().await else {
                 // Out of file descriptors, or the other side has left: neither is for ever.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
             let _ = stream.set_nodelay(true);
+            let source = Source::from(from);
+            // Whose the connection is counts in other tables as well.
+            let service = TowerToHyperService::new(routes.clone().layer(Extension(source)));
             let stream = TokioIo::new(WriteTimeout::new(stream, settings.patience));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(settings.patience)
                 .max_buf_size(64 << 10)
-                .serve_connection(stream, service.clone());
-            tasks.spawn(async move {
+                .serve_connection(stream, service);
+            while let Some(ended) = tasks.try_join_next_with_id() {
+                let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                connections.remove(&id);
+            }
+            let task = tasks.spawn(async move {
                 // What a browser does wrong ends its connection, and is nobody else's matter.
                 let _ = connection.await;
-                drop(place);
             });
-            while tasks.try_join_next().is_some() {}
+            if let Some((_, oldest)) = connections.insert(task.id(), source, task) {
+                oldest.abort();
+            }
         }
     }
 }

@@ -38,6 +38,29 @@ fn a_flood_of_observers_takes_a_peer_s_places_and_nobody_else_s() {
 }
 
 #[test]
+fn one_address_with_many_keys_gives_its_observers_places_to_others() {
+    let policy = parse("[limits]\nobservers = 40\n[rates]\nburst = 1000");
+    let mut building = Building::new(policy, &[]);
+    let id = building.topic("room");
+    building.answer(&local(), put(&id, 60, &[1]));
+    // Each key is another peer, and all of them are at one address.
+    for number in 0..60 {
+        let mut device = proven(&Device::new(number + 1));
+        device.peer = stranger(1).peer;
+        building.observe(&device, number, &id);
+    }
+    for number in 2..41 {
+        assert!(building.observe(&stranger(number), 1, &id).1, "{number}");
+    }
+    assert_eq!(building.broker.observers(), 40);
+    // Whoever lost its place is told.
+    let (_, settled) = building.ask(&local(), 1, put(&id, 60, &[2]));
+    assert!(settled.notices.iter().any(|notice| notice.relation == relation(&stranger(2), 1)));
+    let (_, observing) = building.observe(&stranger(41), 1, &id);
+    assert!(!observing, "whoever has as many as others have gives up none");
+}
+
+#[test]
 fn a_flood_of_requests_is_told_to_wait_and_leaves_others_alone() {
     let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20"), &[]);
     building.topic("room");

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::client::get;
-use crate::fake::identity;
+use crate::client::{Events, get};
+use crate::fake::{anywhere, identity, now};
 use crate::{a_house, house_within, limits_with, settings_with};
 
 #[tokio::test]
@@ -82,4 +82,50 @@ async fn codes_of_identities_without_end_are_drawn_now_and_then() {
         }
     }
     assert_eq!(refused, 1);
+}
+
+/// A connection from another address of this machine.
+async fn elsewhere(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 9], 0).into()).expect("this machine has all of these");
+    socket.connect(address).await.expect("the page listens")
+}
+
+#[tokio::test]
+async fn one_address_takes_no_connections_from_others() {
+    let (house, address, _serving) =
+        house_within(limits_with(|_| ()), settings_with(|it| it.connections = 4)).await;
+    let mut mine = Events::connect(address, None).await;
+    mine.next().await.expect("it begins");
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(elsewhere(address).await);
+        assert_eq!(get(address, "/api/status").await.status, 200);
+    }
+    // Of the address that has most, the oldest are closed, and nobody else's.
+    assert!(matches!(idle[0].read(&mut [0]).await, Ok(0) | Err(_)));
+    house.measure("t1", now(), ("t", "Cel"), 1.0, None);
+    assert_eq!(mine.next().await.expect("it goes on").kind, "value");
+}
+
+#[tokio::test]
+async fn one_address_takes_no_places_of_listeners_from_others() {
+    let limits = limits_with(|it| it.listeners = 2);
+    let (house, address, _serving) = house_within(limits, anywhere()).await;
+    let request = format!("GET /api/feed HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let mut theirs = Vec::new();
+    for wanted in 1..=2 {
+        let mut stream = elsewhere(address).await;
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        while house.feed.listeners() < wanted {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        theirs.push(stream);
+    }
+    let mut mine = Events::connect(address, None).await;
+    assert_eq!(mine.next().await.expect("it has a place").kind, "hello");
+    let mut said = Vec::new();
+    theirs[0].read_to_end(&mut said).await.expect("the oldest is let go");
+    // With one each, nobody gives way to a further one of the same address.
+    assert_eq!((get(address, "/api/feed").await.status, house.feed.listeners()), (503, 2));
 }

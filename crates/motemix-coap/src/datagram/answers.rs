@@ -15,7 +15,11 @@ impl Endpoint {
     pub fn respond(&mut self, now: Instant, mut ticket: Ticket, response: &Response, observing: bool) {
         let mut first = None;
         if observing && ticket.may_observe && response.code.is_success() {
-            first = self.relations.begin(now, ticket.relation, ticket.representation);
+            let gone;
+            (first, gone) = self.relations.begin(now, ticket.relation, ticket.representation);
+            if let Some(gone) = gone {
+                self.lose(gone);
+            }
             if first.is_none() {
                 // Full: the client gets what it asked for, and no promise (RFC 7641 §4.1).
                 self.events.push_back(Event::Gone(ticket.relation));

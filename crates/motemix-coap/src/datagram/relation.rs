@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
+use crate::source::{FairTable, Source};
 use crate::{Peer, Relation, Response, Token};
 
 /// Notifications that are sent at most until one is acknowledged: of those that nobody asked to be
@@ -57,13 +58,13 @@ struct Observer {
 
 #[derive(Debug)]
 pub(super) struct Relations {
-    most: usize,
+    places: FairTable<Relation, ()>,
     observers: BTreeMap<Relation, Observer>,
 }
 
 impl Relations {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, observers: BTreeMap::new() }
+        Self { places: FairTable::new(most), observers: BTreeMap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -71,16 +72,24 @@ impl Relations {
     }
 
     /// Begins, or begins anew. Returns the sequence number of the response; `None` if there is no
-    /// room.
-    pub(super) fn begin(&mut self, now: Instant, relation: Relation, representation: u64) -> Option<u32> {
+    /// room. Also whose observation made room for it, and is over.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        relation: Relation,
+        representation: u64,
+    ) -> (Option<u32>, Option<Relation>) {
         if let Some(observer) = self.observers.get_mut(&relation) {
             observer.sequence = next(observer.sequence);
             observer.representation = representation;
-            return Some(observer.sequence);
+            return (Some(observer.sequence), None);
         }
-        if self.observers.len() >= self.most {
-            return None;
+        let Peer::Datagram(address) = relation.peer else { return (None, None) };
+        let source = Source::from(address);
+        if !self.places.has_room(source) {
+            return (None, None);
         }
+        let gone = self.places.insert(relation, source, ()).map(|(gone, ())| gone);
         let observer = Observer {
             sequence: 0,
             // The first notification is to be acknowledged: whoever gave another's address ends it.
@@ -93,7 +102,7 @@ impl Relations {
             held_back: None,
         };
         self.observers.insert(relation, observer);
-        Some(0)
+        (Some(0), gone)
     }
 
     /// The next notification is to be acknowledged.
@@ -148,6 +157,7 @@ impl Relations {
     }
 
     pub(super) fn remove(&mut self, relation: &Relation) -> bool {
+        self.places.remove(relation);
         self.observers.remove(relation).is_some()
     }
 }

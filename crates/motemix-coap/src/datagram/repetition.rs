@@ -8,6 +8,7 @@ use motemix_time::Instant;
 
 use super::CallId;
 use crate::Token;
+use crate::source::FairTable;
 
 /// What a message is repeated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +42,15 @@ struct Repetition {
 
 #[derive(Debug)]
 pub(super) struct Repetitions {
-    /// Requests and responses at a time. Notifications are as many as observers at most.
-    most: usize,
-    notifications: usize,
+    /// Requests and responses. Notifications are as many as observers at most.
+    places: FairTable<Key, ()>,
     repetitions: HashMap<Key, Repetition>,
     due: BTreeSet<(Instant, Key)>,
 }
 
 impl Repetitions {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, notifications: 0, repetitions: HashMap::new(), due: BTreeSet::new() }
+        Self { places: FairTable::new(most), repetitions: HashMap::new(), due: BTreeSet::new() }
     }
 
     pub(super) fn begin(
@@ -62,12 +62,13 @@ impl Repetitions {
         timeout: Duration,
         purpose: Purpose,
     ) {
-        let is_notification = matches!(purpose, Purpose::Notification(_));
-        if !is_notification && self.repetitions.len() - self.notifications >= self.most {
-            return;
-        }
         self.end(to, id);
-        self.notifications += usize::from(is_notification);
+        if !matches!(purpose, Purpose::Notification(_))
+            && let Some((gone, ())) = self.places.insert((to, id), to.into(), ())
+        {
+            // It was sent, and is not repeated any more.
+            self.remove(gone);
+        }
         let next = now + timeout;
         self.due.insert((next, (to, id)));
         self.repetitions.insert((to, id), Repetition { bytes, next, timeout, times: 0, purpose });
@@ -81,7 +82,7 @@ impl Repetitions {
     fn remove(&mut self, key: Key) -> Option<Purpose> {
         let repetition = self.repetitions.remove(&key)?;
         self.due.remove(&(repetition.next, key));
-        self.notifications -= usize::from(matches!(repetition.purpose, Purpose::Notification(_)));
+        self.places.remove(&key);
         Some(repetition.purpose)
     }
 
