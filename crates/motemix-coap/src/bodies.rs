@@ -1,28 +1,56 @@
 //! Bodies that come and go in blocks, in one place for an endpoint and all connections beside it.
 
-use std::collections::HashMap;
+mod assembly;
+mod places;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::block::{Assembled, Assembly, LIFETIME, Limits, Owner};
+use crate::block::Assembled;
+use crate::operation::Operation;
 use crate::{Block, Peer, Response};
+use assembly::Assembly;
+pub(crate) use places::{Account, Limits, Standing, Usage};
+use places::{Full, Places};
+
+/// How long a body is kept that nobody goes on with: EXCHANGE_LIFETIME (RFC 7959 §2.4, RFC 7252
+/// §4.8.2).
+const LIFETIME: Duration = Duration::from_secs(247);
+
+/// Whose body it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner {
+    pub(crate) who: Peer,
+    /// As whose it counts.
+    pub(crate) account: Account,
+}
+
+impl Owner {
+    fn is_unproven(self) -> bool {
+        self.account.standing == Standing::Unproven
+    }
+}
 
 /// Bodies that come and go in blocks, with one bound for all who share them: those of an endpoint
 /// are made with it, and connections are told of them.
+///
+/// There are places for those that come, and as many for those that go. An address, or the first
+/// half of one of IPv6, has a share of each: beyond it, its own oldest body makes room. When all
+/// places are taken, the oldest body of whoever has most makes room.
 #[derive(Debug, Clone)]
 pub struct Bodies(Arc<Mutex<Both>>);
 
 #[derive(Debug)]
 struct Both {
     gathered: Assembly,
-    sliced: Sliced,
+    sliced: Places<(Peer, Operation), Response>,
 }
 
 impl Bodies {
     pub(crate) fn new(limits: Limits) -> Self {
-        let sliced =
-            Sliced { most: limits.bodies, most_bytes: limits.bytes, bytes: 0, bodies: HashMap::new() };
+        let sliced = Places::new(limits, Duration::ZERO);
         Self(Arc::new(Mutex::new(Both { gathered: Assembly::new(limits), sliced })))
     }
 
@@ -30,29 +58,35 @@ impl Bodies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a block of the owner's body with this name. A first block begins anew.
+    /// Takes a block of the owner's body of this operation. A first block begins anew.
     pub(crate) fn gather(
         &self,
         now: Instant,
         owner: Owner,
-        name: u64,
+        operation: Operation,
         block: Block,
         payload: &[u8],
     ) -> Assembled {
-        self.lock().gathered.take(now, owner, name, block, payload)
+        self.lock().gathered.take(now, owner, operation, block, payload)
     }
 
-    /// The response with this name of which somebody reads on.
-    pub(crate) fn sliced(&self, now: Instant, who: Peer, name: u64) -> Option<Response> {
+    /// The response of this operation of which somebody reads on.
+    pub(crate) fn sliced(&self, now: Instant, who: Peer, operation: Operation) -> Option<Response> {
+        let sliced = &mut self.lock().sliced;
+        if let Some(response) = sliced.get_mut(now, &(who, operation)) {
+            return Some(response.clone());
+        }
+        let newest = sliced.newest(|(other, kept)| *other == who && operation.may_be(*kept))?;
+        sliced.get_mut(now, &newest).cloned()
+    }
+
+    /// Keeps a response while its blocks are asked for, if there is room.
+    pub(crate) fn slice(&self, now: Instant, owner: Owner, operation: Operation, response: &Response) {
+        let bytes = response.payload.len();
         let mut both = self.lock();
-        let (touched, response) = both.sliced.bodies.get_mut(&(who, name))?;
-        *touched = now;
-        Some(response.clone())
-    }
-
-    /// Keeps a response, in place of the one that nobody asked for longest if there is no room.
-    pub(crate) fn slice(&self, now: Instant, who: Peer, name: u64, response: &Response) {
-        self.lock().sliced.put(now, (who, name), response);
+        // Without a place the application makes the response anew.
+        let (Ok(()) | Err(Full)) =
+            both.sliced.insert(now, (owner.who, operation), owner.account, bytes, response.clone());
     }
 
     /// Gives up what nobody goes on with.
@@ -66,43 +100,6 @@ impl Bodies {
     pub(crate) fn leave(&self, who: Peer) {
         let mut both = self.lock();
         both.gathered.leave(who);
-        both.sliced.retain(|other, _| other != who);
-    }
-}
-
-/// Responses of which blocks are still asked for.
-#[derive(Debug)]
-struct Sliced {
-    most: usize,
-    most_bytes: usize,
-    bytes: usize,
-    bodies: HashMap<(Peer, u64), (Instant, Response)>,
-}
-
-impl Sliced {
-    fn put(&mut self, now: Instant, key: (Peer, u64), response: &Response) {
-        self.remove(&key);
-        while self.bodies.len() >= self.most || self.bytes + response.payload.len() > self.most_bytes {
-            let oldest = self.bodies.iter().min_by_key(|(_, (touched, _))| *touched);
-            let Some(oldest) = oldest.map(|(key, _)| *key) else { return };
-            self.remove(&oldest);
-        }
-        self.bytes += response.payload.len();
-        self.bodies.insert(key, (now, response.clone()));
-    }
-
-    fn retain(&mut self, stays: impl Fn(Peer, Instant) -> bool) {
-        let bytes = &mut self.bytes;
-        self.bodies.retain(|(who, _), (touched, response)| {
-            let stays = stays(*who, *touched);
-            *bytes -= if stays { 0 } else { response.payload.len() };
-            stays
-        });
-    }
-
-    fn remove(&mut self, key: &(Peer, u64)) {
-        if let Some((_, response)) = self.bodies.remove(key) {
-            self.bytes -= response.payload.len();
-        }
+        both.sliced.retain(|(other, _), _| *other != who);
     }
 }

@@ -1,7 +1,7 @@
 //! CoAP over datagrams (RFC 7252 §4), for servers and clients.
 //!
 //! ```text
-//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ OSCORE ─ blocks gathered ─ poll_request
+//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ outer blocks gathered ─ OSCORE ─ blocks gathered ─ poll_request
 //!                            ├ response: call ─ OSCORE ─ blocks gathered ─ poll_event
 //!                            └ acknowledgement, reset: repetition, relation ─ poll_event
 //! respond, notify, request ─ blocks sliced ─ OSCORE ─ repetition ─ poll_transmit
@@ -24,9 +24,9 @@ use std::net::SocketAddr;
 use motemix_time::Instant;
 use rand_core::{Rng as _, SeedableRng as _};
 
-use crate::block::Limits;
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Limits, Usage};
 use crate::message::{Kind, Message};
+use crate::operation::Operation;
 use crate::oscore;
 use crate::{Block, Peer, Relation, Request, Response};
 pub use call::CallId;
@@ -40,8 +40,8 @@ use relation::Relations;
 use repetition::{Purpose, Repetitions};
 pub use settings::Settings;
 
-/// Bodies that are gathered of one peer at a time.
-const BODIES_OF_ONE: usize = 8;
+/// What one address has of all places for bodies at most.
+const SHARE: usize = 8;
 
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +64,7 @@ pub struct Incoming {
 impl Incoming {
     /// A request that no message carries: from within the program.
     pub fn inside(relation: Relation, request: Request) -> Self {
-        let nothing = Asked { block1: None, block2: None, representation: 0 };
-        Self { ticket: Ticket::of_stream(relation, nothing), request }
+        Self { ticket: Ticket::of_stream(relation, Asked::default()), request }
     }
 }
 
@@ -81,11 +80,13 @@ pub struct Ticket {
     request_len: usize,
     block1: Option<Block>,
     block2: Option<Block>,
-    /// Names the representation that is asked for, among those of the same client.
-    representation: u64,
+    /// Which of the client's operations it is.
+    operation: Operation,
     may_observe: bool,
     /// The request itself has an Echo value that is right.
     has_echo: bool,
+    /// The last outer block, if the message came in such (RFC 8613 §4.1.3.4.2).
+    outer_block1: Option<Block>,
     /// Under OSCORE, what the response is protected with.
     exchange: Option<oscore::Exchange>,
     /// On a connection, the room that is kept for the response.
@@ -102,9 +103,10 @@ impl Ticket {
             request_len: 0,
             block1: None,
             block2: None,
-            representation: 0,
+            operation: Operation::NONE,
             may_observe: true,
             has_echo: false,
+            outer_block1: None,
             exchange: None,
             promised: 0,
         }
@@ -112,8 +114,8 @@ impl Ticket {
 
     /// A ticket of a connection, on which nothing is lost and nobody has an address to prove.
     pub(crate) const fn of_stream(relation: Relation, carried: Asked) -> Self {
-        let Asked { block1, block2, representation } = carried;
-        Self { block1, block2, representation, ..Self::new(relation) }
+        let Asked { block1, block2, operation } = carried;
+        Self { block1, block2, operation, ..Self::new(relation) }
     }
 
     pub(crate) const fn promise(&mut self, bytes: usize) {
@@ -125,7 +127,7 @@ impl Ticket {
     }
 
     pub(crate) const fn asked(&self) -> Asked {
-        Asked { block1: self.block1, block2: self.block2, representation: self.representation }
+        Asked { block1: self.block1, block2: self.block2, operation: self.operation }
     }
 
     /// Who asks, and what the client calls it.
@@ -135,11 +137,11 @@ impl Ticket {
 }
 
 /// Which blocks of what a request has and wants.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     pub(crate) block1: Option<Block>,
     pub(crate) block2: Option<Block>,
-    pub(crate) representation: u64,
+    pub(crate) operation: Operation,
 }
 
 /// What happened besides requests.
@@ -248,9 +250,11 @@ impl Endpoint {
         let mut rng = rand_chacha::ChaCha12Rng::from_seed(seed);
         let limits = Limits {
             body: settings.body,
-            bodies: settings.bodies,
-            bodies_of_one: BODIES_OF_ONE,
-            bytes: settings.body_bytes,
+            all: Usage { bodies: settings.bodies, bytes: settings.body_bytes },
+            of_one: Usage {
+                bodies: (settings.bodies / SHARE).max(1),
+                bytes: (settings.body_bytes / SHARE).max(settings.body),
+            },
         };
         Self {
             ids: Ids::new(),

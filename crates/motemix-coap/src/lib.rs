@@ -24,6 +24,7 @@ pub mod format;
 pub mod link_format;
 mod meaning;
 pub mod message;
+mod operation;
 mod options;
 pub mod oscore;
 mod peer;

@@ -106,8 +106,8 @@ pub(crate) fn request_of(message: Message) -> Result<Carried, BadRequest> {
                 }
             }
             option::ECHO => echo = Some(value),
-            // Host, port and Request-Tag: there is one host here, and a body is told apart by whose
-            // and which resource's it is.
+            // Host, port and Request-Tag: there is one host here, and what the tag says is said by
+            // the key of the operation.
             _ => {}
         }
     }

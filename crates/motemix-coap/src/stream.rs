@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::block::{Limits, Whose};
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Limits, Usage};
 use crate::datagram::Settings;
 use crate::datagram::proof::Proofs;
 use crate::message::Message;
+use crate::source::Source;
 use crate::{CallId, Event, Incoming, Peer, Relation, Token};
 use answering::Observer;
 use asking::Call;
@@ -56,8 +56,8 @@ pub struct Session {
     /// The longest message that the other side takes; none until it has begun.
     takes: Option<usize>,
     bodies: Bodies,
-    /// As whose its bodies count.
-    whose: Whose,
+    /// As whose its bodies count, if others have bodies there too.
+    source: Option<Source>,
     /// Blocks that have come since somebody asked, and until when no more are taken.
     blocks: u32,
     blocks_again: Option<Instant>,
@@ -92,8 +92,8 @@ pub struct Session {
 impl Session {
     /// A connection that the caller calls by this number. Its first message waits to be sent.
     pub fn new(now: Instant, number: u64, carrier: Carrier, settings: Settings, seed: [u64; 2]) -> Self {
-        let limits =
-            Limits { body: settings.body, bodies: BODIES, bodies_of_one: BODIES, bytes: 4 * settings.body };
+        let all = Usage { bodies: BODIES, bytes: 4 * settings.body };
+        let limits = Limits { body: settings.body, all, of_one: all };
         let longest = settings.body + 1024;
         let mut session = Self {
             number,
@@ -101,7 +101,7 @@ impl Session {
             is_behind: false,
             takes: None,
             bodies: Bodies::new(limits),
-            whose: Whose::Connection(number),
+            source: None,
             blocks: 0,
             blocks_again: None,
             names: Proofs::new(seed[0], seed[1]),
@@ -135,7 +135,7 @@ impl Session {
     pub fn sharing(mut self, room: Room, bodies: Bodies, network: Option<IpAddr>) -> Self {
         self.leaving.move_to(room);
         self.bodies = bodies;
-        self.whose = network.map_or(self.whose, Whose::Network);
+        self.source = network.map(Source::of);
         self
     }
 
@@ -307,7 +307,7 @@ impl Session {
             self.send(&signal_of(code::PING));
         }
         // What is shared is the endpoint's to expire: there may be many sessions.
-        if matches!(self.whose, Whose::Connection(_)) {
+        if self.source.is_none() {
             self.bodies.expire(now);
         }
         let late = self.calls.iter().filter(|(_, call)| is_due(call.until)).map(|(id, _)| *id);

@@ -8,7 +8,7 @@ use super::protection::GROWTH;
 use super::repetition::Purpose;
 use super::{Endpoint, Event, Ticket, Transmit, proof, relation};
 use crate::message::{Kind, Message, option};
-use crate::{Block, Code, Peer, Relation, Response, meaning};
+use crate::{Block, Code, Peer, Relation, Response, meaning, operation};
 
 impl Endpoint {
     /// Answers a request. `observing` makes an observation of it.
@@ -16,7 +16,7 @@ impl Endpoint {
         let mut first = None;
         if observing && ticket.may_observe && response.code.is_success() {
             let gone;
-            (first, gone) = self.relations.begin(now, ticket.relation, ticket.representation);
+            (first, gone) = self.relations.begin(now, ticket.relation, ticket.operation);
             if let Some(gone) = gone {
                 self.lose(gone);
             }
@@ -77,7 +77,7 @@ impl Endpoint {
             message.push_number(option::OBSERVE, sequence);
         }
         meaning::write_response(response, &mut message);
-        if let Some(block) = ticket.block1 {
+        if let Some(block) = operation::acknowledged(ticket.block1, response.code) {
             message.push_number(option::BLOCK1, block.value());
         }
         let is_proven = self.is_proven(now, ticket);
@@ -100,6 +100,10 @@ impl Endpoint {
     /// Sends a response: in the acknowledgement, if that has not left.
     pub(super) fn leave(&mut self, now: Instant, to: SocketAddr, ticket: &Ticket, mut message: Message) {
         message.token = ticket.relation.token;
+        if let Some(block) = ticket.outer_block1 {
+            message.push_number(option::BLOCK1, block.value());
+            message.options.sort_by_key(|(number, _)| *number);
+        }
         let was_acknowledged = self.exchanges.was_acknowledged(to, ticket.id, ticket.digest);
         match (ticket.confirmable, was_acknowledged) {
             (true, false) => (message.kind, message.id) = (Kind::Acknowledgement, ticket.id),
@@ -127,7 +131,9 @@ impl Endpoint {
         let body = &response.payload[..];
         let around: usize = 16 + message.options.iter().map(|(_, value)| value.len() + 3).sum::<usize>();
         let wanted = ticket.block2.map_or(Block::MAX_EXPONENT, |block| block.exponent);
-        let fits = |exponent: u8| around + (16 << exponent) <= room;
+        let etag = operation::etag(&self.proofs, response);
+        let with_etag = around + if etag.is_some() { operation::ETAG_ROOM } else { 0 };
+        let fits = |exponent: u8| with_etag + (16 << exponent) <= room;
         let exponent = (0..=wanted).rev().find(|exponent| fits(*exponent)).unwrap_or(0);
         self.counters.held_back += u64::from(exponent < wanted && body.len() > 16 << exponent);
         let number = ticket.block2.map_or(0, |block| {
@@ -148,9 +154,13 @@ impl Endpoint {
         };
         message.payload = part.to_vec();
         message.push_number(option::BLOCK2, block.value());
+        if let Some(etag) = etag.filter(|_| number > 0 || block.more) {
+            message.push(option::ETAG, etag.as_bytes());
+        }
         if number == 0 && block.more {
             message.push_number(option::SIZE2, body.len() as u32);
-            self.bodies.slice(now, Peer::Datagram(to), ticket.representation, response);
+            let owner = self.owner(now, to, ticket);
+            self.bodies.slice(now, owner, ticket.operation, response);
         }
     }
 
@@ -198,7 +208,7 @@ impl Endpoint {
         let ticket = Ticket {
             id,
             confirmable: due.confirm,
-            representation: due.representation,
+            operation: due.operation,
             may_observe: false,
             ..Ticket::new(*relation)
         };

@@ -13,7 +13,7 @@ use super::{DropReason, Endpoint, Event, Full, Transmit};
 use crate::meaning;
 use crate::message::{Kind, Message, option};
 use crate::oscore::{Asked, ContextId, Unopened};
-use crate::{Block, Code, ETag, Observe, Request, Response, Token};
+use crate::{Block, Code, ETag, Method, Observe, Request, Response, Token};
 
 /// How long a request waits for its response once it was acknowledged, and a body for its next
 /// block: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
@@ -47,6 +47,17 @@ struct Call {
     of_notification: bool,
     answered: bool,
     until: Instant,
+}
+
+impl Call {
+    /// Whether a response is a block that came before, byte by byte.
+    fn has(&self, block: Block, message: &Message) -> bool {
+        let (start, end) = (block.start(), block.start() + message.payload.len());
+        let etag = message.option(option::ETAG);
+        !message.payload.is_empty()
+            && self.body.get(start..end).is_some_and(|before| before == message.payload)
+            && etag == self.etag.as_ref().map(ETag::as_bytes)
+    }
 }
 
 #[derive(Debug)]
@@ -184,8 +195,17 @@ impl Endpoint {
             // Observation was asked for with the first block (RFC 7959 §2.6).
             message.options.retain(|(number, _)| *number != option::OBSERVE);
         }
+        if is_long {
+            // No other body has the token's bytes while this one is under way, nor soon after
+            // (RFC 9175 §3.4). The blocks of the response have it too.
+            message.push(option::REQUEST_TAG, call.token.as_bytes());
+        }
         if !is_long {
-            message.payload.clone_from(&call.request.payload);
+            // What a FETCH asks for is of the key of its response; what others carry is done
+            // already.
+            if block2.is_none() || call.request.method == Method::Fetch {
+                message.payload.clone_from(&call.request.payload);
+            }
         } else if block2.is_none()
             && let Some((part, block)) = block.of(&call.request.payload)
         {
@@ -261,9 +281,14 @@ impl Endpoint {
             call.newest = Some((sequence, now));
             call.body.clear();
         }
-        self.repetitions.end(from, sent);
         let block1 = message.option(option::BLOCK1).and_then(Block::read);
         let block2 = message.option(option::BLOCK2).and_then(Block::read);
+        let is_late = message.code == Code::CONTINUE.byte()
+            && block1.is_some_and(|block| block.start() + (16 << call.exponent) < call.sent);
+        if is_late || block2.is_some_and(|block| call.has(block, &message)) {
+            return Err(DropReason::Duplicate);
+        }
+        self.repetitions.end(from, sent);
         let echo = message.option(option::ECHO).map(<[u8]>::to_vec);
         let Some(response) = meaning::response_of(message) else {
             self.fail(id);
@@ -295,8 +320,7 @@ impl Endpoint {
             self.complete(id, response);
             return Ok(());
         };
-        if block.number == 0 {
-            call.body.clear();
+        if call.body.is_empty() {
             call.etag = response.etag;
         }
         let is_next =

@@ -7,9 +7,7 @@ use std::time::Duration;
 use motemix_time::Instant;
 use siphasher::sip::SipHasher24;
 
-use crate::oscore::ContextId;
 use crate::source::FairTable;
-use crate::{Method, Request};
 
 /// Addresses that are remembered. Ports are free, so they are counted by source.
 const MOST: usize = 1 << 14;
@@ -93,52 +91,8 @@ impl Proofs {
         hasher.finish()
     }
 
-    /// A name of the representation that a request asks for, for its client.
-    pub(crate) fn name_of(&self, request: &Request) -> u64 {
-        let mut hasher = self.hasher();
-        hasher.write(b"representation");
-        self.resource(request, &mut hasher);
-        hasher.write_u32(request.accept.map_or(u32::MAX, u32::from));
-        if request.method == Method::Fetch {
-            // The payload says what is asked for (RFC 8132 §2); of others it is what changes.
-            hasher.write(&request.payload);
-        }
-        hasher.finish()
-    }
-
-    /// A name of the resource and what is done with it.
-    pub(crate) fn name_of_resource(&self, request: &Request) -> u64 {
-        let mut hasher = self.hasher();
-        hasher.write(b"resource");
-        self.resource(request, &mut hasher);
-        hasher.finish()
-    }
-
-    /// The same under a context of OSCORE: whoever has no keys finds neither blocks nor bodies
-    /// there.
-    pub(super) fn under(&self, name: u64, context: Option<ContextId>) -> u64 {
-        let Some(context) = context else { return name };
-        let mut hasher = self.hasher();
-        hasher.write(b"context");
-        hasher.write_u64(name);
-        hasher.write_u64(context.number());
-        hasher.finish()
-    }
-
-    #[expect(clippy::unused_self, reason = "the hasher is keyed by it")]
-    fn resource(&self, request: &Request, hasher: &mut SipHasher24) {
-        hasher.write_u8(request.method.byte());
-        for texts in [&request.path, &request.query] {
-            hasher.write_usize(texts.len());
-            for text in texts {
-                hasher.write_usize(text.len());
-                hasher.write(text.as_bytes());
-            }
-        }
-    }
-
     /// Keyed, so that nobody chooses requests that have one name.
-    fn hasher(&self) -> SipHasher24 {
+    pub(crate) fn hasher(&self) -> SipHasher24 {
         SipHasher24::new_with_keys(self.key[0], self.key[1])
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
+use crate::operation::Operation;
 use crate::source::{FairTable, Source};
 use crate::{Peer, Relation, Response, Token};
 
@@ -36,7 +37,7 @@ pub(super) struct Due {
     /// Whether it is to be acknowledged.
     pub(super) confirm: bool,
     /// What was asked for.
-    pub(super) representation: u64,
+    pub(super) operation: Operation,
 }
 
 #[derive(Debug)]
@@ -45,7 +46,7 @@ struct Observer {
     /// Sent since the last one that is to be acknowledged.
     unconfirmed: u32,
     last_id: u16,
-    representation: u64,
+    operation: Operation,
     /// Whether one waits to be acknowledged.
     waits: bool,
     /// Whether one was ever acknowledged.
@@ -77,11 +78,11 @@ impl Relations {
         &mut self,
         now: Instant,
         relation: Relation,
-        representation: u64,
+        operation: Operation,
     ) -> (Option<u32>, Option<Relation>) {
         if let Some(observer) = self.observers.get_mut(&relation) {
             observer.sequence = next(observer.sequence);
-            observer.representation = representation;
+            observer.operation = operation;
             return (Some(observer.sequence), None);
         }
         let Peer::Datagram(address) = relation.peer else { return (None, None) };
@@ -95,7 +96,7 @@ impl Relations {
             // The first notification is to be acknowledged: whoever gave another's address ends it.
             unconfirmed: UNCONFIRMED,
             last_id: 0,
-            representation,
+            operation,
             waits: false,
             proven: false,
             check_at: now + CHECK,
@@ -134,7 +135,7 @@ impl Relations {
         } else {
             observer.unconfirmed += 1;
         }
-        Some(Due { sequence: observer.sequence, confirm, representation: observer.representation })
+        Some(Due { sequence: observer.sequence, confirm, operation: observer.operation })
     }
 
     /// The observer listens. Returns what was held back for it.

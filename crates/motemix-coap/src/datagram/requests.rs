@@ -8,10 +8,12 @@ use motemix_time::Instant;
 use super::exchange::Known;
 use super::protection::Opened;
 use super::{DropReason, Endpoint, Incoming, Ticket, Transmit};
-use crate::block::{Assembled, Owner, Whose};
+use crate::bodies::{Account, Owner, Standing};
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message};
-use crate::{Block, Code, Method, Observe, Peer, Relation, Request, Response, oscore};
+use crate::operation::{self, Gathered, Operation};
+use crate::source::Source;
+use crate::{Block, Code, Observe, Peer, Relation, Response, oscore};
 
 impl Endpoint {
     pub(super) fn take_request(
@@ -38,6 +40,7 @@ impl Endpoint {
             Opened::Done(done) => return done,
         };
         let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
+        let operation = Operation::of(&self.proofs, message.code, &message.options, context);
         let Carried { mut request, block1, block2, echo } = match meaning::request_of(message) {
             Ok(carried) => carried,
             // Nobody waits for an answer to a message that must be rejected (§5.4.1).
@@ -48,15 +51,12 @@ impl Endpoint {
                 return self.refuse(now, &mut ticket, &Response::error(code, text));
             }
         };
-        if echo.is_some_and(|echo| self.proofs.check(now, from, &echo)) {
-            self.proofs.remember(now, from);
-            ticket.has_echo = true;
-        } else if self.settings.challenge && !self.is_proven(now, &ticket) {
+        self.take_echo(now, from, echo.as_deref(), &mut ticket);
+        if self.settings.challenge && !self.is_proven(now, &ticket) {
             self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }
-        (ticket.block1, ticket.block2) = (block1, block2);
-        ticket.representation = self.proofs.under(self.proofs.name_of(&request), context);
+        (ticket.block1, ticket.block2, ticket.operation) = (block1, block2, operation);
         if request.observe == Some(Observe::Deregister) {
             // The client knows that it ends: there is nobody to tell but the application.
             self.lose(relation);
@@ -66,85 +66,81 @@ impl Endpoint {
             return Err(DropReason::Busy);
         }
         if let Some(block) = block1 {
-            if !self.gather(now, from, &mut ticket, block, &mut request)? {
-                return Ok(());
+            let payload = std::mem::take(&mut request.payload);
+            match self.gather(now, from, &mut ticket, block, &payload)? {
+                Some(body) => request.payload = body,
+                None => return Ok(()),
             }
         } else if request.payload.len() > self.settings.body {
             let text = "the body is longer than this server takes";
             let response = Response::too_large(self.settings.body, text);
             return self.refuse(now, &mut ticket, &response);
         }
-        if block2.is_some_and(|block| block.number > 0) {
-            // A further block of a body that is being sent: what the client began with, also if the
-            // resource has changed since.
-            if let Some(response) = self.bodies.sliced(now, Peer::Datagram(from), ticket.representation) {
-                self.answer(now, &mut ticket, &response, false);
-                return Ok(());
+        ticket.operation = operation.asking(&self.proofs, &request);
+        let kept = (Peer::Datagram(from), ticket.operation);
+        if let Some(response) = operation::further(&self.bodies, now, kept, block2, &mut request) {
+            if response.code == Code::REQUEST_ENTITY_INCOMPLETE {
+                return self.refuse(now, &mut ticket, &response);
             }
-            // Without the body at hand the application makes it again, and ETag tells whether it is
-            // the same; observation does not begin in the middle (RFC 7959 §2.6). What changes
-            // something is not done again for the sake of its answer.
-            if !matches!(request.method, Method::Get | Method::Fetch) {
-                let text = "what was answered is not kept any more; look at the resource";
-                return self.refuse(
-                    now,
-                    &mut ticket,
-                    &Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text),
-                );
-            }
-            request.observe = None;
-            ticket.may_observe = false;
+            self.answer(now, &mut ticket, &response, false);
+            return Ok(());
         }
+        ticket.may_observe = block2.is_none_or(|block| block.number == 0);
         self.begin(now, from, &ticket);
         self.counters.requests += 1;
         self.incoming.push_back(Incoming { ticket, request });
         Ok(())
     }
 
-    /// Gathers a block of a request's body; whether that is whole and in the request now.
-    fn gather(
+    /// Looks whether a request has an Echo value that is right: its address is proven then.
+    pub(super) fn take_echo(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        echo: Option<&[u8]>,
+        ticket: &mut Ticket,
+    ) {
+        if echo.is_some_and(|echo| self.proofs.check(now, from, echo)) {
+            self.proofs.remember(now, from);
+            ticket.has_echo = true;
+        }
+    }
+
+    /// As whose a body of somebody counts.
+    pub(super) fn owner(&self, now: Instant, from: SocketAddr, ticket: &Ticket) -> Owner {
+        let standing = match &ticket.exchange {
+            Some(_) => Standing::Protected,
+            None if self.is_proven(now, ticket) => Standing::Proven,
+            None => Standing::Unproven,
+        };
+        Owner { who: Peer::Datagram(from), account: Account { source: Source::of(from.ip()), standing } }
+    }
+
+    /// Gathers a block of the body of a ticket's operation; the body, if that is whole now.
+    pub(super) fn gather(
         &mut self,
         now: Instant,
         from: SocketAddr,
         ticket: &mut Ticket,
         block: Block,
-        request: &mut Request,
-    ) -> Result<bool, DropReason> {
-        let context = ticket.exchange.as_ref().map(oscore::Exchange::context);
-        let name = self.proofs.under(self.proofs.name_of_resource(request), context);
-        let owner = Owner {
-            who: Peer::Datagram(from),
-            whose: Whose::Datagrams(from),
-            is_known: context.is_some() || self.is_proven(now, ticket),
-        };
-        let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
-        let (code, text) = match self.bodies.gather(now, owner, name, block, &request.payload) {
-            Assembled::Whole(body) => {
-                request.payload = body;
-                return Ok(true);
-            }
-            Assembled::Continue => {
+        payload: &[u8],
+    ) -> Result<Option<Vec<u8>>, DropReason> {
+        let owner = self.owner(now, from, ticket);
+        let assembled = self.bodies.gather(now, owner, ticket.operation, block, payload);
+        match operation::gathered(assembled, self.settings.body) {
+            Gathered::Whole(body) => return Ok(Some(body)),
+            Gathered::Answer(response) if response.code == Code::CONTINUE => {
                 self.begin(now, from, ticket);
-                self.answer(now, ticket, &Response::new(Code::CONTINUE), false);
-                return Ok(false);
+                self.answer(now, ticket, &response, false);
             }
-            Assembled::FullOfStrangers => {
+            Gathered::Answer(response) => self.refuse(now, ticket, &response)?,
+            Gathered::ProveAddress => {
                 let text = "too many bodies of strangers are being gathered: send this again with Echo";
                 self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
                 return Err(DropReason::Unproven);
             }
-            Assembled::Incomplete => (
-                Code::REQUEST_ENTITY_INCOMPLETE,
-                "blocks before this one are missing; begin again with block 0",
-            ),
-            Assembled::TooLong => (too_large, "the body is longer than this server takes"),
-            Assembled::Full => (Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again"),
-        };
-        let mut response = Response::error(code, text);
-        response.max_age = (code == Code::SERVICE_UNAVAILABLE).then_some(10);
-        response.size1 = (code == too_large).then_some(self.settings.body as u32);
-        self.refuse(now, ticket, &response)?;
-        Ok(false)
+        }
+        Ok(None)
     }
 
     /// A request under OSCORE has begun already.

@@ -8,8 +8,8 @@ use std::time::Duration;
 pub struct Settings {
     /// The longest body, in bytes, of requests that arrive and of responses to own requests.
     pub body: usize,
-    /// Bodies that are gathered at a time, or sent in blocks. Half of the places, and of the bytes,
-    /// is for addresses that are proven.
+    /// Bodies that are gathered at a time, and as many that are sent in blocks. Half of the places,
+    /// and of the bytes, is for addresses that are proven. A source has an eighth.
     pub bodies: usize,
     /// Bytes of all bodies that are gathered, and of all that are sent.
     pub body_bytes: usize,

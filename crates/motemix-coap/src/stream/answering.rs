@@ -1,15 +1,17 @@
 //! The side that answers.
 
+use std::net::Ipv6Addr;
+
 use motemix_time::Instant;
 
 use super::{BASE_MESSAGE_SIZE, Session, WAITING_BYTES};
-use crate::block::{Assembled, Owner};
+use crate::bodies::{Account, Owner, Standing};
 use crate::datagram::Asked;
 use crate::meaning::{self, Carried};
 use crate::message::{Kind, Message, option};
-use crate::{
-    Block, Code, Event, Incoming, Method, Observe, Peer, Relation, Request, Response, Ticket, Token,
-};
+use crate::operation::{self, Gathered, Operation};
+use crate::source::Source;
+use crate::{Block, Code, Event, Incoming, Observe, Peer, Relation, Request, Response, Ticket, Token};
 
 /// Observations of one connection.
 const MOST_RELATIONS: usize = 4096;
@@ -18,7 +20,7 @@ const SEQUENCES: u32 = 1 << 24;
 
 #[derive(Debug)]
 pub(super) struct Observer {
-    pub(super) representation: u64,
+    pub(super) operation: Operation,
     /// What is to be sent when there is room.
     pub(super) held_back: Option<Box<Response>>,
 }
@@ -26,34 +28,28 @@ pub(super) struct Observer {
 impl Session {
     pub(super) fn take_request(&mut self, now: Instant, message: Message) {
         let relation = Relation { peer: Peer::Stream(self.number), token: message.token };
+        let operation = Operation::of(&self.names, message.code, &message.options, None);
         let Carried { mut request, block1, block2, .. } = match meaning::request_of(message) {
             Ok(carried) => carried,
             Err(refused) => {
-                let nothing = Asked { block1: None, block2: None, representation: 0 };
                 let error = Response::error(refused.code, refused.text);
-                return self.respond(now, Ticket::of_stream(relation, nothing), &error, false);
+                return self.respond(now, Ticket::of_stream(relation, Asked::default()), &error, false);
             }
         };
-        let asked = Asked { block1, block2, representation: self.names.name_of(&request) };
-        let ticket = Ticket::of_stream(relation, asked);
         if request.observe == Some(Observe::Deregister) && self.relations.remove(&relation.token).is_some() {
             self.events.push_back(Event::Gone(relation));
         }
+        let mut asked = Asked { block1, block2, operation };
         if let Some(block) = block1
-            && let Some(response) = self.gather(now, block, &mut request)
+            && let Some(response) = self.gather(now, operation, block, &mut request)
         {
-            return self.respond(now, ticket, &response, false);
+            return self.respond(now, Ticket::of_stream(relation, asked), &response, false);
         }
-        if block2.is_some_and(|block| block.number > 0) {
-            if let Some(response) = self.bodies.sliced(now, relation.peer, asked.representation) {
-                return self.respond(now, ticket, &response, false);
-            }
-            if !matches!(request.method, Method::Get | Method::Fetch) {
-                let text = "what was answered is not kept any more; look at the resource";
-                let response = Response::error(Code::REQUEST_ENTITY_INCOMPLETE, text);
-                return self.respond(now, ticket, &response, false);
-            }
-            request.observe = None;
+        asked.operation = operation.asking(&self.names, &request);
+        let ticket = Ticket::of_stream(relation, asked);
+        let kept = (relation.peer, asked.operation);
+        if let Some(response) = operation::further(&self.bodies, now, kept, block2, &mut request) {
+            return self.respond(now, ticket, &response, false);
         }
         self.asked += 1;
         self.unanswered.push_back((self.asked, relation.token));
@@ -62,7 +58,13 @@ impl Session {
 
     /// Gathers a block of a request's body; what is to be answered unless it is whole and in the
     /// request now.
-    fn gather(&mut self, now: Instant, block: Block, request: &mut Request) -> Option<Response> {
+    fn gather(
+        &mut self,
+        now: Instant,
+        operation: Operation,
+        block: Block,
+        request: &mut Request,
+    ) -> Option<Response> {
         self.blocks = self.blocks.saturating_add(1);
         if let Some(until) = self.blocks_again.filter(|until| *until > now) {
             let wait = (until - now).as_secs() as u32 + 1;
@@ -70,28 +72,23 @@ impl Session {
             let response = Response::error(Code::TOO_MANY_REQUESTS, &text);
             return Some(Response { max_age: Some(wait), ..response });
         }
-        let name = self.names.name_of_resource(request);
-        // Nobody else can pass for the one at the other end.
-        let owner = Owner { who: Peer::Stream(self.number), whose: self.whose, is_known: true };
-        match self.bodies.gather(now, owner, name, block, &request.payload) {
-            Assembled::Whole(body) => {
+        let assembled = self.bodies.gather(now, self.owner(), operation, block, &request.payload);
+        match operation::gathered(assembled, self.settings.body) {
+            Gathered::Whole(body) => {
                 request.payload = body;
                 None
             }
-            Assembled::Continue => Some(Response::new(Code::CONTINUE)),
-            Assembled::Incomplete => Some(Response::error(
-                Code::REQUEST_ENTITY_INCOMPLETE,
-                "blocks before this one are missing; begin again with block 0",
-            )),
-            Assembled::TooLong => {
-                let text = "the body is longer than this server takes";
-                Some(Response::too_large(self.settings.body, text))
-            }
-            Assembled::Full | Assembled::FullOfStrangers => Some(Response {
-                max_age: Some(10),
-                ..Response::error(Code::SERVICE_UNAVAILABLE, "too many bodies are being gathered; try again")
-            }),
+            Gathered::Answer(response) => Some(response),
+            // Nobody else can pass for the one at the other end: there is nothing to prove.
+            Gathered::ProveAddress => Some(operation::busy()),
         }
+    }
+
+    /// As whose its bodies count. Nobody else can pass for the one at the other end.
+    fn owner(&self) -> Owner {
+        let source = self.source.unwrap_or_else(|| Source::of(Ipv6Addr::UNSPECIFIED.into()));
+        let account = Account { source, standing: Standing::Proven };
+        Owner { who: Peer::Stream(self.number), account }
     }
 
     /// Answers a request. `observing` makes an observation of it: a connection that is gone says so
@@ -107,8 +104,8 @@ impl Session {
         let observes = observing && response.code.is_success();
         let has_room = self.relations.len() < MOST_RELATIONS || self.relations.contains_key(&relation.token);
         if observes && has_room {
-            let representation = ticket.asked().representation;
-            self.relations.insert(relation.token, Observer { representation, held_back: None });
+            let operation = ticket.asked().operation;
+            self.relations.insert(relation.token, Observer { operation, held_back: None });
         } else if observes {
             self.events.push_back(Event::Gone(relation));
         }
@@ -137,7 +134,7 @@ impl Session {
             }
             return;
         }
-        let asked = Asked { block1: None, block2: None, representation: observer.representation };
+        let asked = Asked { block1: None, block2: None, operation: observer.operation };
         if ends {
             self.relations.remove(&relation.token);
         }
@@ -158,7 +155,7 @@ impl Session {
         {
             let Some(observer) = self.relations.get_mut(&token) else { continue };
             let Some(response) = observer.held_back.take() else { continue };
-            let asked = Asked { block1: None, block2: None, representation: observer.representation };
+            let asked = Asked { block1: None, block2: None, operation: observer.operation };
             self.put(self.now, token, asked, &response, true);
         }
     }
@@ -173,7 +170,7 @@ impl Session {
             message.push_number(option::OBSERVE, self.sequence);
         }
         meaning::write_response(response, &mut message);
-        if let Some(block) = asked.block1 {
+        if let Some(block) = operation::acknowledged(asked.block1, response.code) {
             message.push_number(option::BLOCK1, block.value());
         }
         let takes = self.takes.unwrap_or(BASE_MESSAGE_SIZE);
@@ -181,6 +178,8 @@ impl Session {
         if asked.block2.is_none() && around + response.payload.len() <= takes {
             message.payload = response.payload.to_vec();
         } else {
+            let etag = operation::etag(&self.names, response);
+            let around = around + operation::ETAG_ROOM;
             let most = (0..=Block::MAX_EXPONENT).rev().find(|exponent| around + (16 << exponent) <= takes);
             let wanted =
                 asked.block2.unwrap_or(Block { number: 0, more: false, exponent: Block::MAX_EXPONENT });
@@ -189,10 +188,12 @@ impl Session {
             if let Some((part, block)) = (Block { number, more: false, exponent }).of(&response.payload) {
                 message.payload = part.to_vec();
                 message.push_number(option::BLOCK2, block.value());
+                if let Some(etag) = etag.filter(|_| number > 0 || block.more) {
+                    message.push(option::ETAG, etag.as_bytes());
+                }
                 if number == 0 && block.more {
                     message.push_number(option::SIZE2, response.payload.len() as u32);
-                    let who = Peer::Stream(self.number);
-                    self.bodies.slice(now, who, asked.representation, response);
+                    self.bodies.slice(now, self.owner(), asked.operation, response);
                 }
             } else {
                 message.options.clear();

@@ -1,5 +1,6 @@
 //! What clients and servers rely on over datagrams that are lost, repeated and reordered.
 
+mod blocks;
 mod hostile;
 mod many;
 mod pair;

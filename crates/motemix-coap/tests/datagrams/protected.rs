@@ -21,7 +21,7 @@ use motemix_time::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
-use crate::pair::{CLIENT, Pair, SERVER, address};
+use crate::pair::{Application, CLIENT, Pair, SERVER, address};
 
 const NAMES: [&[u8]; 2] = [&[1], &[2]];
 
@@ -52,7 +52,7 @@ fn protect(endpoint: &mut Endpoint, side: usize, echo: Option<[u8; 8]>) -> Conte
 }
 
 /// A resource that gives back what was put there, and its pair under a preshared context.
-fn pair(seed: u64) -> (Pair, ContextId, Rc<RefCell<Vec<u8>>>) {
+pub fn pair(seed: u64) -> (Pair, ContextId, Rc<RefCell<Vec<u8>>>) {
     let value = Rc::new(RefCell::new(b"21.5".to_vec()));
     let kept = value.clone();
     let application = move |request: Request, _| {
@@ -63,13 +63,19 @@ fn pair(seed: u64) -> (Pair, ContextId, Rc<RefCell<Vec<u8>>>) {
         let body = kept.borrow().clone();
         (Response::content(Code::CONTENT, format::OCTETS, body), request.observe == Some(Observe::Register))
     };
-    let mut pair = Pair::new(seed, Box::new(application));
-    let id = protect(&mut pair.client, 0, None);
-    protect(&mut pair.server, 1, None);
+    let (pair, id) = pair_with(seed, Box::new(application));
     (pair, id, value)
 }
 
-fn ask(pair: &mut Pair, context: Option<ContextId>, request: Request) -> CallId {
+/// The same with another application.
+pub fn pair_with(seed: u64, application: Application) -> (Pair, ContextId) {
+    let mut pair = Pair::new(seed, application);
+    let id = protect(&mut pair.client, 0, None);
+    protect(&mut pair.server, 1, None);
+    (pair, id)
+}
+
+pub fn ask(pair: &mut Pair, context: Option<ContextId>, request: Request) -> CallId {
     pair.client.request_under(pair.now, address(SERVER), request, context).expect("there is room")
 }
 
@@ -83,7 +89,7 @@ fn get() -> Request {
     Request::new(Method::Get, &["value"])
 }
 
-fn put(body: &[u8]) -> Request {
+pub fn put(body: &[u8]) -> Request {
     Request { payload: body.to_vec(), ..Request::new(Method::Put, &["value"]) }
 }
 

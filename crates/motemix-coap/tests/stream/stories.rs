@@ -156,12 +156,13 @@ fn a_response_longer_than_the_peer_takes_comes_in_blocks() {
     alone.answer(&response);
     let sent = alone.sent();
     assert!(sent[0].write(Carrier::Stream).len() <= 1152);
-    // Block2 0/more/1024, Size2 1500, 1024 bytes.
-    assert_eq!(sent[0].rest[..7], [0xd1, 10, 0x0e, 0x52, 0x05, 0xdc, 0xff]);
-    assert_eq!(sent[0].rest.len(), 7 + 1024);
+    // ETag of 8 bytes, Block2 0/more/1024, Size2 1500, 1024 bytes.
+    assert_eq!(sent[0].rest[0], 0x48);
+    assert_eq!(sent[0].rest[9..16], [0xd1, 6, 0x0e, 0x52, 0x05, 0xdc, 0xff]);
+    assert_eq!(sent[0].rest.len(), 9 + 7 + 1024);
     // Block2 1/last/1024.
     alone.say(&frame(1, &[2], &[0xd1, 10, 0x16]));
-    assert_eq!(alone.sent()[0].rest.len(), 4 + 476);
+    assert_eq!(alone.sent()[0].rest.len(), 9 + 4 + 476);
 }
 
 #[test]
