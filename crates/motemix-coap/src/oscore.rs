@@ -22,6 +22,7 @@ pub use contexts::{ContextId, Contexts, Counters, Full, Settings};
 pub use exchange::{Asked, Exchange, Unopened, Unsent};
 pub use header::Header;
 pub use keys::{Id, MAX_NUMBER};
+pub(crate) use layer::is_for_edhoc;
 pub use layer::{Application, Arrived, Layer, Sender};
 pub use message::Message;
 pub use numbers::{BLOCK, NoNumber, NotStored, NothingStored, NumberStore, Numbers};

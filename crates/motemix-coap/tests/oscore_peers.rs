@@ -2,6 +2,8 @@
 
 #[path = "oscore_peers/edhoc.rs"]
 mod edhoc;
+#[path = "oscore_peers/outer.rs"]
+mod outer;
 #[path = "oscore_peers/preshared.rs"]
 mod preshared;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]

@@ -10,11 +10,12 @@ use motemix_time::Instant;
 use super::proof::room;
 use super::{DropReason, Endpoint, Ticket};
 use crate::message::{Message, option};
+use crate::operation::Operation;
 use crate::oscore::edhoc::{Device, Policy};
 use crate::oscore::{
     self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Sender, Unopened,
 };
-use crate::{Code, Peer, Relation, Response};
+use crate::{Block, Code, Peer, Relation, Response};
 
 /// What a message grows by: an option of up to 16 bytes, an inner code, a tag. An ID Context, which
 /// stands in requests alone, comes on top.
@@ -163,6 +164,10 @@ impl Endpoint {
         message: Message,
         ticket: &mut Ticket,
     ) -> Opened {
+        let message = match self.put_outer_blocks_together(now, from, message, ticket) {
+            Ok(message) => message,
+            Err(done) => return Opened::Done(done),
+        };
         let opened = self.open_any(now, from, message, ticket);
         let context = ticket.exchange.as_ref().map(Exchange::context);
         let observed = self.protected.observed.get(&ticket.relation).map(Exchange::context);
@@ -178,11 +183,47 @@ impl Endpoint {
         }
     }
 
-    fn open_any(&mut self, now: Instant, from: SocketAddr, message: Message, ticket: &mut Ticket) -> Opened {
-        if message.option(option::ECHO).is_some_and(|echo| self.proofs.check(now, from, echo)) {
-            self.proofs.remember(now, from);
-            ticket.has_echo = true;
+    /// A whole message of one that OSCORE or EDHOC is in, and that came in outer blocks (RFC 8613
+    /// §4.1.3.4.2); what is done with the block if the message is not whole.
+    ///
+    /// Nobody has proven a key yet: they take the places of their address.
+    fn put_outer_blocks_together(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        mut message: Message,
+        ticket: &mut Ticket,
+    ) -> Result<Message, Result<(), DropReason>> {
+        let is_layers = message.option(option::OSCORE).is_some() || oscore::is_for_edhoc(&message.options);
+        let Some(value) = message.option(option::BLOCK1) else { return Ok(message) };
+        if !is_layers || self.protected.protection.is_none() {
+            return Ok(message);
         }
+        let Some(block) = Block::read(value) else {
+            let response = Response::error(Code::BAD_REQUEST, "a block of no length");
+            return Err(self.refuse(now, ticket, &response));
+        };
+        // The last block makes the message whole: it must not be lost then.
+        if !block.more && self.incoming.len() >= self.settings.requests {
+            return Err(Err(DropReason::Busy));
+        }
+        self.take_echo(now, from, message.option(option::ECHO), ticket);
+        ticket.block1 = Some(block);
+        ticket.operation = Operation::of(&self.proofs, message.code, &message.options, None);
+        let payload = std::mem::take(&mut message.payload);
+        match self.gather(now, from, ticket, block, &payload) {
+            Ok(Some(body)) => message.payload = body,
+            Ok(None) => return Err(Ok(())),
+            Err(dropped) => return Err(Err(dropped)),
+        }
+        (ticket.block1, ticket.outer_block1) = (None, Some(block));
+        let is_of_blocks = |number| matches!(number, option::BLOCK1 | option::SIZE1 | option::REQUEST_TAG);
+        message.options.retain(|(number, _)| !is_of_blocks(*number));
+        Ok(message)
+    }
+
+    fn open_any(&mut self, now: Instant, from: SocketAddr, message: Message, ticket: &mut Ticket) -> Opened {
+        self.take_echo(now, from, message.option(option::ECHO), ticket);
         let has_address = self.is_proven(now, ticket);
         let is_full = self.incoming.len() >= self.settings.requests;
         let Some(Protection { layer, policy, store }) = &mut self.protected.protection else {

@@ -67,7 +67,7 @@ impl Layer {
                     Err(answer) => Arrived::Answer(answer),
                 }
             }
-            Some(responder) if !is_protected && is_for_edhoc(&request) => {
+            Some(responder) if !is_protected && is_for_edhoc(&request.options) => {
                 match responder.answer(now, from, &request, contexts, application.policy, rng) {
                     Answer::Message(answer) => Arrived::Answer(answer),
                     Answer::ProveAddress => Arrived::ProveAddress,
@@ -102,7 +102,8 @@ impl Layer {
     }
 }
 
-fn is_for_edhoc(request: &Message) -> bool {
-    let path = request.options().filter(|(option, _)| *option == number::URI_PATH).map(|(_, value)| value);
+/// Whether a request with these options is for the resource of EDHOC.
+pub(crate) fn is_for_edhoc(options: &[(u16, Vec<u8>)]) -> bool {
+    let path = options.iter().filter(|(option, _)| *option == number::URI_PATH).map(|(_, value)| &value[..]);
     path.eq(edhoc::PATH.map(str::as_bytes))
 }

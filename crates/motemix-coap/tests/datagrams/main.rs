@@ -3,6 +3,7 @@
 mod blocks;
 mod hostile;
 mod many;
+mod outer;
 mod pair;
 mod protected;
 mod stories;

@@ -16,13 +16,13 @@ use crate::python::Python;
 use crate::wire::Wire;
 
 /// One of the two: its credential, and its scalar for aiocoap.
-struct Party {
-    own: Own,
+pub struct Party {
+    pub own: Own,
     scalar: String,
-    kid: u8,
+    pub kid: u8,
 }
 
-fn party(name: &str, kid: u8, by_value: bool, rng: &mut ChaCha20Rng) -> Party {
+pub fn party(name: &str, kid: u8, by_value: bool, rng: &mut ChaCha20Rng) -> Party {
     let key = PrivateKey::generate(rng);
     let scalar = hex::encode(key.expose());
     let own = Own::new(OwnSecret::P256(key), Some(name), Some(&[kid])).expect("short");
@@ -30,7 +30,7 @@ fn party(name: &str, kid: u8, by_value: bool, rng: &mut ChaCha20Rng) -> Party {
 }
 
 /// Knows one peer, by name and by value.
-struct Known(u8, Vec<u8>);
+pub struct Known(pub u8, pub Vec<u8>);
 
 impl Policy for Known {
     fn credential(&mut self, id: &CredentialId<'_>) -> Option<Accepted> {
@@ -39,7 +39,7 @@ impl Policy for Known {
     }
 }
 
-fn credentials(theirs: &Party, ours: &Party, by_value: bool) -> Value {
+pub fn credentials(theirs: &Party, ours: &Party, by_value: bool) -> Value {
     json!({
         "key": theirs.scalar, "own": hex::encode(theirs.own.ccs()), "peer": hex::encode(ours.own.ccs()),
         "by_value": by_value,
