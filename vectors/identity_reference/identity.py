@@ -79,6 +79,8 @@ class Device:
             cbor.text("Signature1"), cbor.string(protected), cbor.string(external), cbor.string(payload)
         )
         signature = self.sign(signed)
+        if self.algorithm == "es256":
+            signature = p256.lower(signature)
         return cbor.array(cbor.string(protected), cbor.mapping(), cbor.string(payload), cbor.string(signature))
 
 

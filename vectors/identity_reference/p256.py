@@ -82,6 +82,12 @@ def sign(secret: bytes, message: bytes) -> bytes:
     return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
 
+def lower(signature: bytes) -> bytes:
+    """Of the two signatures that hold, the one of objects (docs/spec/reading.md, "Bytes")."""
+    r, s = signature[:32], int.from_bytes(signature[32:], "big")
+    return r + min(s, ORDER - s).to_bytes(32, "big")
+
+
 def verify(point: Point, message: bytes, signature: bytes) -> bool:
     r, s = (int.from_bytes(part, "big") for part in (signature[:32], signature[32:]))
     digest = int.from_bytes(hashlib.sha256(message).digest(), "big")

@@ -81,6 +81,33 @@ fn the_same_reading_again_is_no_news() {
 }
 
 #[test]
+fn a_variant_of_a_reading_that_somebody_publishes_first_keeps_nobody_from_the_original() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    let original = device.seal(20);
+    // An unprotected header that nobody has to understand: the signature does not cover it.
+    let (head, payload) = original.split_at(original.iter().position(|byte| *byte == 0xa0).unwrap());
+    let long = [head, b"\xa1\x61x\x59\x02\x00", &[0; 512], &payload[1..]].concat();
+    let tagged = [&b"\xd8\x12"[..], &original].concat();
+    let trailing = [&original[..], b"\0"].concat();
+    for variant in [long, tagged, trailing] {
+        let response = building.answer(&stranger(1), put(&id, COSE, &variant));
+        assert_eq!(response.code, Code::BAD_REQUEST, "{}", text(&response));
+    }
+    assert_eq!(building.answer(&stranger(2), put(&id, COSE, &original)).code, Code::CREATED);
+    assert_eq!(*building.answer(&stranger(3), get(&["ps", "data", &id])).payload, *original);
+    // So it is with the white space around a JWS.
+    let twin = device.seal_jws(21);
+    for variant in [[&twin[..], b"\n"].concat(), [b" ", &twin[..]].concat()] {
+        let response = building.answer(&stranger(1), put(&id, format::TEXT, &variant));
+        assert_eq!(response.code, Code::BAD_REQUEST, "{}", text(&response));
+    }
+    assert_eq!(building.answer(&stranger(2), put(&id, format::TEXT, &twin)).code, Code::CHANGED);
+    assert_eq!(*building.answer(&stranger(3), get(&["ps", "data", &id])).payload, *twin);
+}
+
+#[test]
 fn a_device_that_lost_count_registers_its_number_and_goes_on() {
     let mut device = Device::new(1);
     let mut building = Building::new(policy(), &[&device]);

@@ -1,5 +1,6 @@
 //! Keys that sign, and the two algorithms that there are.
 
+mod canonical;
 mod ed25519;
 mod private;
 

@@ -3,17 +3,20 @@
 use core::fmt;
 use core::ops::Range;
 
-use minicbor::data::{Tag, Type};
 use minicbor::encode::write::{Cursor, EndOfSlice};
 use minicbor::{Decoder, Encoder};
 
 use crate::key::{Algorithm, PublicKey, SIGNATURE_LEN, Signer, ed25519_verifies};
 
 /// Labels of header parameters (RFC 9052, 3.1).
-const ALGORITHM: i64 = 1;
-const CRITICAL: i64 = 2;
-const KEY_ID: i64 = 4;
-const SIGN1: Tag = Tag::new(18);
+const ALGORITHM: u8 = 1;
+const KEY_ID: u8 = 4;
+/// The heads of an array of four, of maps of no, one and two entries, and the one before a
+/// signature.
+const ARRAY_OF_4: u8 = 0x84;
+const EMPTY_MAP: u8 = 0xa0;
+const MAP_OF_1: u8 = 0xa1;
+const MAP_OF_2: u8 = 0xa2;
 /// The `Sig_structure` up to the protected header: array of 4, "Signature1" (RFC 9052, 4.4).
 const SIGNED_HEAD: &[u8] = b"\x84\x6aSignature1";
 /// The longest key id that is written, in bytes.
@@ -29,8 +32,6 @@ pub enum Part {
     Envelope,
     /// The protected or the unprotected header.
     Header,
-    /// The algorithm in the protected header.
-    Algorithm,
     /// The key id.
     KeyId,
     /// The payload.
@@ -56,7 +57,6 @@ impl fmt::Display for Part {
         f.write_str(match self {
             Self::Envelope => "the envelope",
             Self::Header => "a header",
-            Self::Algorithm => "the algorithm",
             Self::KeyId => "the key id",
             Self::Payload => "the payload",
             Self::Signature => "the signature",
@@ -125,29 +125,28 @@ pub struct Sign1<'b> {
 }
 
 impl<'b> Sign1<'b> {
-    /// Takes bytes apart, with or without the tag. The algorithm has to stand in the protected
-    /// header; the key id may stand in either, and is empty if there is none.
+    /// Takes bytes apart that are in the one form of an object (`docs/spec/reading.md`): whoever
+    /// passes it on can change nothing that the signature does not cover.
     ///
     /// # Errors
-    /// [`ObjectError::Malformed`]: not exactly one `COSE_Sign1` of this kind, or a header that must
-    /// be understood and is not.
+    /// [`ObjectError::Malformed`]: not exactly one `COSE_Sign1` in this form.
     pub fn parse(bytes: &'b [u8]) -> Result<Self, ObjectError> {
-        let mut decoder = Decoder::new(bytes);
-        if take(&mut decoder, Part::Envelope, |decoder| decoder.datatype())? == Type::Tag {
-            expect(&mut decoder, Part::Envelope, |decoder| decoder.tag().map(|tag| tag == SIGN1))?;
+        let malformed =
+            |part, rest: &[u8]| ObjectError::malformed(part, bytes.len().saturating_sub(rest.len()));
+        let rest = bytes.strip_prefix(&[ARRAY_OF_4]).ok_or(malformed(Part::Envelope, bytes))?;
+        let (protected, behind) = byte_string(rest).ok_or(malformed(Part::Header, rest))?;
+        let (algorithm, key_id) = protected_header(protected).ok_or(malformed(Part::Header, rest))?;
+        let rest = behind.strip_prefix(&[EMPTY_MAP]).ok_or(malformed(Part::Header, behind))?;
+        let (payload, behind) = byte_string(rest).ok_or(malformed(Part::Payload, rest))?;
+        let (signature, end) = byte_string(behind).ok_or(malformed(Part::Signature, behind))?;
+        let signature: &[u8; SIGNATURE_LEN] =
+            signature.try_into().map_err(|_| malformed(Part::Signature, behind))?;
+        if !algorithm.is_canonical(signature) {
+            return Err(malformed(Part::Signature, behind));
         }
-        expect(&mut decoder, Part::Envelope, |decoder| decoder.array().map(|len| len == Some(4)))?;
-        let protected = take(&mut decoder, Part::Header, Decoder::bytes)?;
-        let (algorithm, inner) = protected_header(protected)?;
-        let outer = header(&mut decoder)?;
-        let payload = take(&mut decoder, Part::Payload, Decoder::bytes)?;
-        let signature = take(&mut decoder, Part::Signature, Decoder::bytes)?;
-        let at = decoder.position();
-        let signature = signature.try_into().map_err(|_| ObjectError::malformed(Part::Signature, at))?;
-        if at != bytes.len() {
-            return Err(ObjectError::malformed(Part::End, at));
+        if !end.is_empty() {
+            return Err(malformed(Part::End, end));
         }
-        let key_id = inner.or(outer.key_id).unwrap_or_default();
         Ok(Self { protected, algorithm, key_id, payload, signature })
     }
 
@@ -210,7 +209,7 @@ impl<'b> Sign1<'b> {
 }
 
 /// Signs `payload` and the concatenated `external` data into `out`: an untagged `COSE_Sign1` with
-/// algorithm and key id in the protected header. Returns how long it is.
+/// algorithm and key id in the protected header, in its one form. Returns how long it is.
 ///
 /// # Errors
 /// [`ObjectError::Room`], also for a key id above [`MAX_KEY_ID_LEN`], and [`ObjectError::Signer`].
@@ -236,6 +235,7 @@ pub fn sign<S: Signer + ?Sized>(
     with_signed_parts(protected, external, payload, |parts| signer.sign(parts, signature))
         .ok_or(ObjectError::Room)?
         .map_err(|_| ObjectError::Signer)?;
+    algorithm.make_canonical(signature);
     Ok(spans.end.saturating_add(SIGNATURE_LEN))
 }
 
@@ -256,9 +256,9 @@ fn write_unsigned(algorithm: Algorithm, key_id: &[u8], payload: &[u8], out: &mut
     encoder.array(4)?.bytes_len(protected_len as u64)?;
     let begin = encoder.writer().position();
     let entries = if key_id.is_empty() { 1 } else { 2 };
-    encoder.map(entries)?.i64(ALGORITHM)?.i8(algorithm.cose())?;
+    encoder.map(entries)?.u8(ALGORITHM)?.i8(algorithm.cose())?;
     if !key_id.is_empty() {
-        encoder.i64(KEY_ID)?.bytes(key_id)?;
+        encoder.u8(KEY_ID)?.bytes(key_id)?;
     }
     let protected = begin..encoder.writer().position();
     debug_assert_eq!(protected.len(), protected_len, "a key id of 24 bytes or more has a longer head");
@@ -310,52 +310,30 @@ impl BytesHead {
     }
 }
 
-fn protected_header(bytes: &[u8]) -> Result<(Algorithm, Option<&[u8]>), ObjectError> {
-    let mut decoder = Decoder::new(bytes);
-    let header = header(&mut decoder)?;
-    if decoder.position() != bytes.len() {
-        return Err(ObjectError::malformed(Part::Header, decoder.position()));
-    }
-    let algorithm = header.algorithm.and_then(Algorithm::of_cose);
-    algorithm.map(|found| (found, header.key_id)).ok_or(ObjectError::malformed(Part::Algorithm, 0))
-}
-
-struct Header<'b> {
-    algorithm: Option<i64>,
-    key_id: Option<&'b [u8]>,
-}
-
-/// A header map. Parameters that are not known are skipped, as RFC 9052 (3) says; critical ones
-/// are refused.
-fn header<'b>(decoder: &mut Decoder<'b>) -> Result<Header<'b>, ObjectError> {
-    let entries = take(decoder, Part::Header, Decoder::map)?;
-    let entries = entries.ok_or(ObjectError::malformed(Part::Header, decoder.position()))?;
-    let mut header = Header { algorithm: None, key_id: None };
-    for _ in 0..entries {
-        let at = decoder.position();
-        let label = match take(decoder, Part::Header, |decoder| decoder.datatype())? {
-            Type::String => {
-                take(decoder, Part::Header, Decoder::str)?;
-                None
+/// Algorithm and key id of a protected header in its one form; the key id is empty if there is none.
+fn protected_header(bytes: &[u8]) -> Option<(Algorithm, &[u8])> {
+    let (algorithm, key_id) = match bytes {
+        [MAP_OF_1, ALGORITHM, algorithm] => (*algorithm, &[][..]),
+        [MAP_OF_2, ALGORITHM, algorithm, KEY_ID, key_id @ ..] => {
+            let (key_id, end) = byte_string(key_id)?;
+            if key_id.is_empty() || key_id.len() > MAX_KEY_ID_LEN || !end.is_empty() {
+                return None;
             }
-            _ => Some(take(decoder, Part::Header, Decoder::i64)?),
-        };
-        let twice = match label {
-            Some(ALGORITHM) => {
-                header.algorithm.replace(take(decoder, Part::Algorithm, Decoder::i64)?).is_some()
-            }
-            Some(KEY_ID) => header.key_id.replace(take(decoder, Part::KeyId, Decoder::bytes)?).is_some(),
-            Some(CRITICAL) => true,
-            _ => {
-                take(decoder, Part::Header, Decoder::skip)?;
-                false
-            }
-        };
-        if twice {
-            return Err(ObjectError::malformed(Part::Header, at));
+            (*algorithm, key_id)
         }
-    }
-    Ok(header)
+        _ => return None,
+    };
+    // A negative number of one byte (RFC 8949, 3.1): 0x20 is −1.
+    Algorithm::of_cose(0x1f_i64.saturating_sub(algorithm.into())).map(|algorithm| (algorithm, key_id))
+}
+
+/// A byte string with the shortest head of its length (RFC 8949, 4.2.1), and what is behind it.
+fn byte_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut decoder = Decoder::new(bytes);
+    let string = decoder.bytes().ok()?;
+    let behind = bytes.get(decoder.position()..)?;
+    let head = decoder.position().checked_sub(string.len())?;
+    (head == BytesHead::new(string.len()).len).then_some((string, behind))
 }
 
 /// One item, or where it is malformed.

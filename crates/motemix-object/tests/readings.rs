@@ -123,6 +123,201 @@ fn a_changed_byte_is_refused_wherever_it_is() {
     }
 }
 
+/// The same object by other bytes, as RFC 8949 and RFC 9052 allow them.
+#[derive(Clone, Debug)]
+struct Envelope {
+    tag: Vec<u8>,
+    /// How many bytes the length of each head has: array, protected header, payload, signature.
+    lengths: [usize; 4],
+    is_indefinite: bool,
+    /// In how many pieces payload and signature are.
+    in_pieces: bool,
+    unprotected: Vec<u8>,
+    is_high: bool,
+    behind: Vec<u8>,
+}
+
+/// The order of the group of P-256, big-endian.
+const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
+
+impl Envelope {
+    const USUAL: Self = Self {
+        tag: Vec::new(),
+        lengths: [0; 4],
+        is_indefinite: false,
+        in_pieces: false,
+        unprotected: Vec::new(),
+        is_high: false,
+        behind: Vec::new(),
+    };
+
+    /// The reading in this form: the signature holds for it as before, to whom all forms are one.
+    fn around(&self, reading: &[u8], senml: &[u8]) -> Vec<u8> {
+        // Algorithm and key id, which has a head of one byte.
+        let protected = &reading[2..13];
+        let mut signature = reading[reading.len() - 64..].to_vec();
+        if self.is_high {
+            negate(&mut signature[32..]);
+        }
+        let [array, header, payload, last] = self.lengths;
+        let mut out = self.tag.clone();
+        out.extend(if self.is_indefinite { vec![0x9f] } else { head(0x80, 4, array) });
+        out.extend(string(protected, header, false));
+        out.extend(if self.unprotected.is_empty() { vec![0xa0] } else { self.unprotected.clone() });
+        out.extend(string(senml, payload, self.in_pieces));
+        out.extend(string(&signature, last, self.in_pieces));
+        out.extend(if self.is_indefinite { vec![0xff] } else { Vec::new() });
+        out.extend(&self.behind);
+        out
+    }
+}
+
+fn negate(s: &mut [u8]) {
+    let mut borrow = 0;
+    for (digit, order) in s.iter_mut().zip(hex::decode(ORDER).unwrap()).rev() {
+        let difference = i32::from(order) - i32::from(*digit) - borrow;
+        (*digit, borrow) = (difference.rem_euclid(256) as u8, i32::from(difference < 0));
+    }
+}
+
+/// A head whose length has `bytes` bytes: none, 1, 2, 4 or 8, or as many as it needs.
+fn head(kind: u8, len: usize, bytes: usize) -> Vec<u8> {
+    let needed = if len < 24 {
+        0
+    } else if len < 256 {
+        1
+    } else {
+        2
+    };
+    let bytes = bytes.max(needed);
+    let long = (len as u64).to_be_bytes();
+    match bytes {
+        0 => vec![kind | len as u8],
+        _ => [&[kind | (24 + bytes.ilog2() as u8)], &long[8 - bytes..]].concat(),
+    }
+}
+
+fn string(bytes: &[u8], length: usize, in_pieces: bool) -> Vec<u8> {
+    let piece = |piece: &[u8]| [head(0x40, piece.len(), length), piece.to_vec()].concat();
+    if !in_pieces {
+        return piece(bytes);
+    }
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    [vec![0x5f], piece(first), piece(second), vec![0xff]].concat()
+}
+
+fn envelope() -> impl Strategy<Value = Envelope> {
+    let tag = prop_oneof![
+        4 => Just(""), 1 => Just("d2"), 1 => Just("d812"), 1 => Just("d90012"), 1 => Just("da00000012"),
+        1 => Just("d9d9f7"), 1 => Just("d2d2"),
+    ];
+    let unprotected = prop_oneof![
+        4 => Just(""), 1 => Just("a0"), 1 => Just("b800"), 1 => Just("bfff"), 1 => Just("a10127"),
+        1 => Just("a10126"), 1 => Just("a10446000000000000"), 1 => Just("a16161f6"), 1 => Just("a1182000"),
+    ];
+    let length = prop_oneof![4 => Just(0_usize), 1 => Just(1), 1 => Just(2), 1 => Just(4), 1 => Just(8)];
+    let rarely = || prop::bool::weighted(0.2);
+    let behind = prop_oneof![4 => Just(vec![]), 1 => prop::collection::vec(any::<u8>(), 1..4)];
+    let lengths = prop::array::uniform4(length);
+    (tag, lengths, rarely(), rarely(), unprotected, rarely(), behind).prop_map(
+        |(tag, lengths, is_indefinite, in_pieces, unprotected, is_high, behind)| Envelope {
+            tag: hex::decode(tag).unwrap(),
+            lengths,
+            is_indefinite,
+            in_pieces,
+            unprotected: hex::decode(unprotected).unwrap(),
+            is_high,
+            behind,
+        },
+    )
+}
+
+#[test]
+fn a_reading_has_one_form_whatever_rfc_8949_and_rfc_9052_allow() {
+    let usual = || Envelope::USUAL;
+    let tagged = |tag: &[u8]| Envelope { tag: tag.to_vec(), ..usual() };
+    let unprotected = |header: &[u8]| Envelope { unprotected: header.to_vec(), ..usual() };
+    let mut forms = vec![
+        tagged(b"\xd2"),
+        tagged(b"\xd8\x12"),
+        unprotected(b"\xb8\x00"),
+        unprotected(b"\xbf\xff"),
+        // The algorithm a second time, another one, a key id, and what nobody knows.
+        unprotected(b"\xa1\x01\x27"),
+        unprotected(b"\xa1\x01\x26"),
+        unprotected(b"\xa1\x04\x41k"),
+        unprotected(&[&b"\xa1\x61x\x59\x02\x00"[..], &[0; 512]].concat()),
+        Envelope { is_indefinite: true, ..usual() },
+        Envelope { in_pieces: true, ..usual() },
+        Envelope { behind: vec![0], ..usual() },
+    ];
+    for (at, bytes) in (0..4).flat_map(|at| [1, 2, 4, 8].map(|bytes| (at, bytes))) {
+        let mut lengths = [0; 4];
+        lengths[at] = bytes;
+        forms.push(Envelope { lengths, ..usual() });
+    }
+    let senml = temperature(Some(1_763_000_000));
+    for algorithm in [Algorithm::Ed25519, Algorithm::Es256] {
+        let mut device = Device::with(algorithm, 17);
+        let reading = device.seal(Path::Direct, 9, &senml);
+        assert_eq!(usual().around(&reading, &senml), reading);
+        let high = (algorithm == Algorithm::Es256).then(|| Envelope { is_high: true, ..usual() });
+        for form in forms.iter().chain(&high) {
+            let other = form.around(&reading, &senml);
+            // The heads of a signature's 64 bytes and of one byte of length are the shortest.
+            assert_eq!(open(&other, &device, 9, CELLAR).is_ok(), other == reading, "{form:?}");
+        }
+    }
+    // The key id in front of the algorithm, a map without a length, long heads: the signature covers
+    // all of it, and a signer has one form as well.
+    let mut device = Device::new(18);
+    for header in
+        ["a2044100 0127", "bf0127044100ff", "a201270458 0100", "a201380704 4100", "a10127", "a2012704 40"]
+    {
+        let header = hex::decode(header.replace(' ', "")).unwrap();
+        let object = [&[0x84][..], &string(&header, 0, false), &[0xa0], &string(&senml, 0, false)].concat();
+        let mut signature = [0; 64];
+        device.key.sign(&[&object], &mut signature).unwrap();
+        let object = [&object[..], &string(&signature, 0, false)].concat();
+        let (parsed, is_usual) = (motemix_object::Sign1::parse(&object), header == [0xa1, 1, 0x27]);
+        assert_eq!(parsed.is_ok(), is_usual, "{header:02x?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_mutated_envelope_is_refused_or_is_byte_for_byte_the_original(
+        is_es256: bool,
+        long in prop_oneof![2 => Just(false), 1 => Just(true)],
+        form in envelope(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 0..3),
+    ) {
+        let mut device = Device::with(if is_es256 { Algorithm::Es256 } else { Algorithm::Ed25519 }, 19);
+        let senml = if long { vec![0x81; 200] } else { temperature(None) };
+        let mut out = [0; 512];
+        let audience = Audience::new(CELLAR).unwrap();
+        let mut sealer =
+            Sealer { signer: &mut device.key, identity: device.identity, path: Path::Anonymous, audience };
+        let len = sealer.seal(Reserved::promised(9), &senml, &mut out).unwrap();
+        let reading = &out[..len];
+        let form = Envelope { is_high: form.is_high && is_es256, ..form };
+        let mut mutated = form.around(reading, &senml);
+        for (at, kind, byte) in edits {
+            let at = at.index(mutated.len());
+            match kind {
+                0 => mutated[at] = byte,
+                1 => mutated.insert(at, byte),
+                _ => {
+                    mutated.remove(at);
+                }
+            }
+        }
+        if open(&mutated, &device, 9, CELLAR).is_ok() {
+            prop_assert_eq!(&mutated[..], reading);
+        }
+    }
+}
+
 #[test]
 fn a_signature_holds_for_one_device_one_number_one_audience_and_one_purpose() {
     let mut device = Device::new(5);

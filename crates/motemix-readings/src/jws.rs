@@ -54,15 +54,20 @@ fn sign<S: Signer + ?Sized>(signer: &mut S, header: &str, payload: &[u8]) -> Res
     let input = format!("{}.{}", base64url::encode(header.as_bytes()), base64url::encode(payload));
     let mut signature = [0; SIGNATURE_LEN];
     signer.sign(&[input.as_bytes()], &mut signature).map_err(|_| ObjectError::Signer)?;
+    signer.public_key().algorithm().make_canonical(&mut signature);
     Ok(format!("{input}.{}", base64url::encode(&signature)))
 }
 
-/// Takes a reading apart.
+/// Takes a reading apart. White space around it is not of it: whoever takes a text from a file or
+/// from a person leaves it out first.
 ///
 /// # Errors
-/// It is no JWS in compact serialisation, or none that is a reading.
+/// It is no JWS in compact serialisation, or none that is a reading in its one form.
 pub fn open(text: &str) -> Result<SealedJws<'_>, JwsError> {
-    let jws = Compact::parse(text.trim_ascii())?;
+    let jws = Compact::parse(text)?;
+    if !jws.header.algorithm.is_canonical(&jws.signature) {
+        return Err(JwsError::SignatureForm);
+    }
     let key_id = jws.header.key_id.as_deref().and_then(key_id).ok_or(JwsError::KeyId)?;
     let context = jws.header.context.ok_or(JwsError::Context)?;
     Ok(SealedJws { jws, key_id, context })
@@ -151,6 +156,9 @@ pub enum JwsError {
     Base64(JwsPart),
     /// The signature has another length than 64 bytes.
     SignatureLen,
+    /// The s of an ES256 signature is above half of the group's order: anybody can compute such a
+    /// one from the signature that a device made.
+    SignatureForm,
     /// The header is no JSON object of parameters that stand once and have their types; which one.
     Header(String),
     /// The algorithm is none of `EdDSA`, `Ed25519` and `ES256`.
@@ -173,6 +181,9 @@ impl fmt::Display for JwsError {
             Self::Parts => f.write_str("not header, payload and signature with points between them"),
             Self::Base64(part) => write!(f, "{part} is not base64url without padding"),
             Self::SignatureLen => write!(f, "the signature has not {SIGNATURE_LEN} bytes"),
+            Self::SignatureForm => {
+                f.write_str("the s of the signature is above half of the group's order; sign with n - s")
+            }
             Self::Header(which) => write!(f, "the header: {which}"),
             Self::Algorithm => f.write_str("the algorithm is none of EdDSA, Ed25519 and ES256"),
             Self::Critical(which) => write!(f, "the header's {which:?} has to be understood, and is not"),

@@ -40,7 +40,7 @@ const BOTH: [Algorithm; 2] = [Algorithm::Ed25519, Algorithm::Es256];
 fn a_reading_verifies_and_is_fresh_once() {
     for algorithm in BOTH {
         let mut device = Device::new(algorithm);
-        let text = device.seal(Path::Anonymous, 7) + "\n";
+        let text = device.seal(Path::Anonymous, 7);
         let reading = open(&text).unwrap();
         assert_eq!(reading.algorithm(), algorithm);
         let mut fresh = Freshness::starting_at(0);
@@ -91,6 +91,51 @@ fn nothing_in_a_reading_can_be_changed() {
             let verified = open(&text[..end])
                 .is_ok_and(|reading| reading.verify(&device.public, &device.identity, 7, cellar()).is_ok());
             assert!(!verified, "{end} characters were enough");
+        }
+    }
+}
+
+/// The other signature of ES256 that holds: s negated modulo the order of the group of P-256.
+fn negated(mut signature: [u8; SIGNATURE_LEN]) -> [u8; SIGNATURE_LEN] {
+    let order = hex::decode("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551").unwrap();
+    let mut borrow = 0;
+    for (digit, order) in signature[32..].iter_mut().zip(order).rev() {
+        let difference = i32::from(order) - i32::from(*digit) - borrow;
+        (*digit, borrow) = (difference.rem_euclid(256) as u8, i32::from(difference < 0));
+    }
+    signature
+}
+
+#[test]
+fn a_text_has_one_form_and_whoever_passes_it_on_makes_no_other() {
+    for algorithm in BOTH {
+        let mut device = Device::new(algorithm);
+        let text = device.seal(Path::Direct, 7);
+        let (signed, signature) = text.rsplit_once('.').unwrap();
+        let (header, payload) = signed.split_once('.').unwrap();
+        let own: [u8; 64] = base64url::decode(signature).unwrap().try_into().unwrap();
+        // The last digit of 64 bytes has four bits that no byte has.
+        let (rest, last) = signature.split_at(signature.len() - 1);
+        let spare = if last == "A" { "B" } else { "h" };
+        let mut others = vec![
+            format!("{text}\n"),
+            format!(" {text}"),
+            format!("{text}=="),
+            format!("{signed}.{rest}{spare}"),
+            format!("{header}=.{payload}.{signature}"),
+            format!("{header}.{payload}=.{signature}"),
+            format!("{header}.{payload}.{}", signature.replace('_', "/").replace('-', "+") + "\r"),
+            format!("{header} .{payload}.{signature}"),
+        ];
+        if algorithm == Algorithm::Es256 {
+            let other = negated(own);
+            assert!(device.public.verifies(&[signed.as_bytes()], &other), "to whom both are one");
+            others.push(format!("{signed}.{}", base64url::encode(&other)));
+        }
+        for other in others {
+            let taken = open(&other)
+                .is_ok_and(|reading| reading.verify(&device.public, &device.identity, 7, cellar()).is_ok());
+            assert!(!taken, "{other:?}");
         }
     }
 }
@@ -194,7 +239,11 @@ fn signatures_are_those_of_the_standards() {
         let again = Compact::parse(&signed).unwrap();
         assert!(public.verifies(&[again.signed.as_bytes()], &again.signature));
         // A JWS of somebody else is no reading, however well it is signed.
-        assert_eq!(open(text("jws")).map(|_| ()), Err(JwsError::KeyId));
+        let is_canonical = jws.header.algorithm.is_canonical(&jws.signature);
+        let refused = if is_canonical { JwsError::KeyId } else { JwsError::SignatureForm };
+        assert_eq!(open(text("jws")).map(|_| ()), Err(refused));
+        // That of RFC 7515, A.3.
+        assert_eq!(is_canonical, jws.header.algorithm == Algorithm::Ed25519);
     }
 }
 
