@@ -7,6 +7,7 @@ use motemix_object::{
     UnverifiedRegistration, Verified, WINDOW,
 };
 use motemix_readings::jws::{self, SealedJws};
+use motemix_readings::senml::Pack;
 
 use crate::broker::Refused;
 use crate::context::Context;
@@ -153,6 +154,9 @@ fn reading(
     if !lies_elsewhere {
         fresh.admit(&verified, policy).map_err(|stale| not_fresh(context, stale))?;
     }
+    if let Err(problem) = Pack::read_valid(verified.senml()) {
+        return Err(malformed(context, &problem.to_string()));
+    }
     context.counters.verified += 1;
     Ok(Found::Reading { sequence, fresh })
 }
@@ -165,7 +169,9 @@ fn registration(
     payload: &[u8],
 ) -> Result<Found, Response> {
     let Ok(registration) = UnverifiedRegistration::parse(payload) else {
-        return Err(malformed(context, "neither a signed reading nor a signed registration as COSE_Sign1"));
+        let text = "neither a signed reading nor a signed registration in their one form: a COSE_Sign1 \
+                    without a tag, with nothing in its unprotected header";
+        return Err(malformed(context, text));
     };
     let audience = Audience::new(&context.policy.audience).unwrap_or_default();
     if registration.verify(device, Some(key), audience).is_err() {

@@ -138,6 +138,32 @@ async fn commands_are_read_and_a_topic_before_the_first_is_no_trouble() {
 }
 
 #[tokio::test]
+async fn senml_is_read_as_what_its_content_format_says_it_is() {
+    let (house, address, _serving) = a_house().await;
+    let array = "not SenML in JSON: not an array of records, which begins with `[`";
+    for (format, payload, problem) in [
+        (110, &b"{\"temperature\":33.06}"[..], array),
+        (110, b"\xef\xbb\xbf{\"e\":[]}", array),
+        (110, b"\x81\xa2\x00\x61t\x02\x15", array),
+        (110, b"[{\"n\":\"a b\",\"v\":1}]", "not valid SenML: record 1: \"a b\" is no name"),
+        (112, b"[{\"n\":\"t\",\"v\":1}]", "not SenML in CBOR: "),
+    ] {
+        house.publish("t1", now(), Some(format), payload, None);
+        let topics = get(address, "/api/topics").await.json();
+        let said = topics["topics"][0]["value"]["problem"].as_str().unwrap_or_default().to_owned();
+        assert!(said.starts_with(problem), "{said}");
+    }
+    for (format, payload) in
+        [(112, &b"\x81\xbf\x00at\x02\x18\x2a\xff"[..]), (110, b"\xef\xbb\xbf[{\"n\":\"t\",\"v\":42}]")]
+    {
+        house.publish("t1", now(), Some(format), payload, None);
+        let topics = get(address, "/api/topics").await.json();
+        let record = &topics["topics"][0]["value"]["records"][0];
+        assert_eq!((&record["name"], &record["value"]), (&json!("t"), &json!(42.0)), "{topics}");
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_said_and_harms_nobody() {
     let (house, address, _serving) = a_house().await;
     let deep = [b'['; 5000];

@@ -108,6 +108,27 @@ fn a_variant_of_a_reading_that_somebody_publishes_first_keeps_nobody_from_the_or
 }
 
 #[test]
+fn what_a_device_signed_that_means_nothing_is_refused_with_the_rule_that_it_breaks() {
+    let mut device = Device::new(1);
+    let mut building = Building::new(policy(), &[&device]);
+    let id = building.topic_of("room/t", &device);
+    for (pack, rule) in [
+        (&b"\x81\xa3\x20\x0b\x00\x61t\x02\x15"[..], "version 11"),
+        (b"\x81\xa2\x00\x63a b\x02\x15", "\"a b\" is no name"),
+        (b"\x81\xa1\x00\x61t", "neither a value nor a sum"),
+        (b"{}", "not SenML in JSON"),
+    ] {
+        let reading = device.seal_pack(0, pack, NETWORK, Path::Direct);
+        let response = building.answer(&stranger(1), put(&id, COSE, &reading));
+        assert_eq!(response.code, Code::BAD_REQUEST);
+        assert!(text(&response).contains(rule), "{}", text(&response));
+    }
+    // Maps and texts without a length are SenML (RFC 8428, 6).
+    let reading = device.seal_pack(0, b"\x81\xbf\x00\x7f\x61t\xff\x02\x15\xff", NETWORK, Path::Direct);
+    assert_eq!(building.answer(&stranger(1), put(&id, COSE, &reading)).code, Code::CREATED);
+}
+
+#[test]
 fn a_device_that_lost_count_registers_its_number_and_goes_on() {
     let mut device = Device::new(1);
     let mut building = Building::new(policy(), &[&device]);

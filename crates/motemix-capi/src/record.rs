@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::slice;
 
 use motemix_mote::Measured;
-use motemix_object::{Decimal, Record as Senml};
+use motemix_object::{Decimal, Record as Senml, is_name};
 
 use crate::limits::DATA_LEN;
 use crate::status::Status;
@@ -36,9 +36,7 @@ impl Record {
     pub(crate) unsafe fn read<'a>(&self) -> Result<Measured<'a>, Status> {
         // SAFETY: the caller's promise, for both.
         let (name, unit) = unsafe { (text(self.name)?.ok_or(Status::Null)?, text(self.unit)?) };
-        let begins = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
-        let is_sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-:./_".contains(&byte);
-        if !begins || !name.bytes().all(is_sound) || unit.is_some_and(str::is_empty) {
+        if !is_name(name) || unit.is_some_and(str::is_empty) {
             return Err(Status::BadRecord);
         }
         let value = Decimal::new(self.value, self.places).ok_or(Status::BadRecord)?;

@@ -63,7 +63,7 @@ pub use key::{
 };
 pub use key_id::KeyId;
 pub use label::{BadLabel, IdentityLabel};
-pub use pack::{Decimal, Pack, Record, write_pack, write_short_pack};
+pub use pack::{Decimal, Pack, Record, is_name, write_pack, write_short_pack};
 pub use pairing::{MAX_TEXT_LEN, Pairing, To, claimed_algorithm, open_pairing, pair};
 pub use reading::{
     OVERHEAD, Path, Reserved, SealedReading, Sealer, Twin, Verified, reading_context, senml_len,

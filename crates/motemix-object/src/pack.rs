@@ -154,8 +154,8 @@ pub struct Pack<'b> {
 }
 
 impl<'b> Pack<'b> {
-    /// Reads all of a pack. `None` if it is not exactly one pack of this form, or if a name or unit
-    /// has characters that SenML does not allow in them.
+    /// Reads all of a pack. `None` if it is not exactly one pack of this form, or if it has a name
+    /// that is none, or a unit with characters that no unit of the registry has.
     pub fn parse(senml: &'b [u8]) -> Option<Self> {
         let mut decoder = Decoder::new(senml);
         let left = decoder.array().ok()??;
@@ -192,7 +192,7 @@ fn read_record<'b>(decoder: &mut Decoder<'b>) -> Option<(Record<'b>, Option<u64>
     for _ in 0..decoder.map().ok()?? {
         let twice = match decoder.i8().ok()? {
             BASE_TIME => time.replace(decoder.u64().ok()?).is_some(),
-            NAME => name.replace(decoder.str().ok().filter(|name| is_plain(name))?).is_some(),
+            NAME => name.replace(decoder.str().ok().filter(|name| is_name(name))?).is_some(),
             UNIT => unit.replace(decoder.str().ok().filter(|unit| is_plain(unit))?).is_some(),
             VALUE => value.replace(read_decimal(decoder)?).is_some(),
             _ => return None,
@@ -215,7 +215,13 @@ fn read_decimal(decoder: &mut Decoder<'_>) -> Option<Decimal> {
     Decimal::new(decoder.i64().ok()?, places)
 }
 
-/// Printable ASCII without blanks: units of the SenML registry and names have no other characters.
+/// Whether a name, with its base name, is one of SenML (RFC 8428, 4.5.1).
+pub fn is_name(name: &str) -> bool {
+    name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:./_".contains(&byte))
+}
+
+/// Printable ASCII without blanks: units of the SenML registry have no other characters.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -280,8 +286,16 @@ mod tests {
             assert!(Pack::parse(&bytes[..cut]).is_none(), "{cut} bytes");
         }
         assert!(Pack::parse(&bytes[..=len]).is_none(), "something follows");
-        // A name that would begin another line; a name twice; 2^64 records; no record.
-        for wrong in ["81a20061 0a0201", "81a300617400617402 01", "9bffffffffffffffff", "80"] {
+        // Names that would begin another line or are none; a name twice; 2^64 records; no record.
+        for wrong in [
+            "81a200610a0201",
+            "81a20061200201",
+            "81a200612d0201",
+            "81a200600201",
+            "81a300617400617402 01",
+            "9bffffffffffffffff",
+            "80",
+        ] {
             let digits: std::vec::Vec<_> = wrong.bytes().filter(|byte| *byte != b' ').collect();
             let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
             let bytes = digits.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1]));

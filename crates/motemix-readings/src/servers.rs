@@ -14,6 +14,8 @@ use motemix_host::keys::DeviceKey;
 use motemix_host::store::file;
 use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 
+use crate::senml::Pack;
+
 const TITLE: &str = "motemix obeyed servers 1";
 /// How many servers a device keeps, with those that were removed: their numbers stay known.
 pub const MAX_SERVERS: usize = 16;
@@ -302,6 +304,7 @@ fn check(
     };
     let audience = Audience::new(&server.audience).unwrap_or_default();
     let verified = command.verify(device, &full, Some(&key), audience).map_err(ServersError::Object)?;
+    Pack::read_valid(verified.senml).map_err(ServersError::Senml)?;
     advance(server, verified.sequence)?;
     server.known = Some((full, key));
     Ok(verified.senml.to_vec())

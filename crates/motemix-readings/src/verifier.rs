@@ -12,7 +12,7 @@ use motemix_object::{
 
 use crate::devices::{Admitted, Device, Devices, MAX_DEVICES, Verdict};
 use crate::jws::{self, JwsError, SealedJws};
-use crate::senml::Pack;
+use crate::senml::{InvalidSenml, Pack, is_text};
 
 /// A message that is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub enum Refusal {
     Stale(Box<Device>, Stale),
     /// Another identity has taken the device's place.
     Retired(Box<Device>),
+    /// What it says is no SenML, or means nothing. The device signed it, and the number is used.
+    Senml(Box<Device>, InvalidSenml),
     /// It would put a device into the list, which is full.
     Full,
     /// The list could not be read or written: the message was not looked at.
@@ -75,7 +77,9 @@ impl Refusal {
     /// The device that it is about, if that is known.
     pub fn device(&self) -> Option<&Device> {
         match self {
-            Self::NoKey(device) | Self::Stale(device, _) | Self::Retired(device) => Some(device),
+            Self::NoKey(device) | Self::Stale(device, _) | Self::Retired(device) | Self::Senml(device, _) => {
+                Some(device)
+            }
             _ => None,
         }
     }
@@ -84,7 +88,10 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(error) | Self::Signature(error) => error.fmt(f),
+            Self::Malformed(error) => error.fmt(f),
+            Self::Signature(error) => {
+                write!(f, "{error}: the message is for another audience, or was changed")
+            }
             Self::MalformedJws(error) => error.fmt(f),
             Self::Unknown => f.write_str(
                 "no device of the list sent this; put its identity there with `motemix object authorise`, or let it \
@@ -92,6 +99,7 @@ impl fmt::Display for Refusal {
             ),
             Self::NoKey(_) => f.write_str("the device has not shown its key; let it register"),
             Self::Stale(_, stale) => stale.fmt(f),
+            Self::Senml(_, error) => write!(f, "the device signed what means nothing: {error}"),
             Self::Retired(device) => match device.successor {
                 Some(successor) => write!(f, "the device was retired; {successor:.32} has taken its place"),
                 None => f.write_str("the device was retired"),
@@ -155,18 +163,12 @@ impl Sealed<'_> {
             Self::Twin(twin) => twin.verify(key, identity, sequence, audience),
         }
     }
-
-    /// What is no SenML stays as it was signed.
-    fn as_cbor(&self, senml: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Compact(_) => senml.to_vec(),
-            Self::Twin(_) => Pack::read(senml).map_or_else(|_| senml.to_vec(), |pack| pack.to_cbor()),
-        }
-    }
 }
 
-fn text_of(message: &[u8]) -> Option<&str> {
-    std::str::from_utf8(message).ok().map(str::trim_ascii)
+/// What was signed, held to the rules of SenML. CBOR stays as it is.
+fn as_cbor(senml: &[u8]) -> Result<Vec<u8>, InvalidSenml> {
+    let pack = Pack::read_valid(senml)?;
+    Ok(if is_text(senml) { pack.to_cbor() } else { senml.to_vec() })
 }
 
 impl Verifier {
@@ -204,7 +206,7 @@ impl Verifier {
             return self.introduced(&credential);
         }
         // A header of JWS is a JSON object, whose base64 begins like this.
-        if let Some(text) = text_of(message).filter(|text| text.starts_with("ey")) {
+        if let Some(text) = std::str::from_utf8(message).ok().filter(|text| text.starts_with("ey")) {
             let twin = jws::open(text).map_err(Refusal::MalformedJws)?;
             return self.reading(&Sealed::Twin(twin), audience, now);
         }
@@ -388,7 +390,7 @@ impl Verifier {
         let verified = self.admit(device, reading, (&identity, &key), sequence, audience)?;
         // Before anybody sees it.
         self.devices.keep(device.short, device.fresh, Some(now))?;
-        let senml = reading.as_cbor(verified.senml());
+        let senml = as_cbor(verified.senml()).map_err(|why| Refusal::Senml(Box::new(device.clone()), why))?;
         Ok(Accepted::Reading { device: Box::new(device.clone()), sequence, senml })
     }
 

@@ -44,12 +44,16 @@ impl Sensor {
     }
 
     fn reading(&mut self, path: Path) -> Vec<u8> {
+        self.sealed(path, PACK)
+    }
+
+    fn sealed(&mut self, path: Path, pack: &[u8]) -> Vec<u8> {
         let mut out = [0; 256];
         let number = Reserved::promised(self.next);
         self.next += 1;
         let identity = self.identity();
         let mut sealer = Sealer { signer: &mut self.key, identity, path, audience: audience() };
-        let len = sealer.seal(number, PACK, &mut out).unwrap();
+        let len = sealer.seal(number, pack, &mut out).unwrap();
         out[..len].to_vec()
     }
 }
@@ -273,6 +277,30 @@ fn what_is_no_message_of_a_device_is_refused() {
     for message in [&b""[..], b"hello", PACK, &[0x84; 103], &[0xff; 103]] {
         assert!(matches!(server.gets(message), Err(Refusal::Malformed(_))));
     }
+}
+
+#[test]
+fn what_a_device_signed_that_means_nothing_is_not_believed_and_its_number_is_used() {
+    let (mut server, mut sensor) = (Server::new(), Sensor::new(17));
+    server.authorise(&sensor, "cellar");
+    server.gets(&sensor.registration(true)).unwrap();
+    // Version 11, the name `a b`, a record without a value, no SenML at all.
+    let packs = [
+        &b"\x81\xa3\x20\x0b\x00\x61t\x02\x15"[..],
+        b"\x81\xa2\x00\x63a b\x02\x15",
+        b"\x81\xa1\x00\x61t",
+        b"x",
+    ];
+    for pack in packs {
+        for path in [Path::Direct, Path::Anonymous] {
+            let reading = sensor.sealed(path, pack);
+            let refused = server.gets(&reading).unwrap_err();
+            assert!(matches!(refused, Refusal::Senml(..)), "{refused}");
+            assert!(refused.device().is_some() && refused.to_string().contains("SenML"), "{refused}");
+            assert!(matches!(server.gets(&reading), Err(Refusal::Stale(..))));
+        }
+    }
+    assert!(server.believes(&sensor.reading(Path::Direct)));
 }
 
 /// Two processes with one list, each of which gets messages at the same moment as the other.

@@ -128,6 +128,98 @@ fn bytes_pass_through_pipes() {
 }
 
 #[test]
+fn what_means_nothing_is_neither_signed_nor_believed() {
+    let desk = Desk::new();
+    desk.authorise();
+    desk.message("registration", &["register", "@mote.key"]);
+    desk.verify("registration", &[]).succeeds();
+    let number = fs::read_to_string(desk.counter()).ok();
+    fs::write(desk.path("mote.card"), motemix(["id", "show", "--card", &desk.text("mote.key")]).succeeds())
+        .unwrap();
+    for (senml, words) in [
+        (&br#"[{"bver":11,"n":"t","v":1}]"#[..], "version 11"),
+        (br#"[{"n":"a b","v":1}]"#, "\"a b\" is no name"),
+        (br#"[{"n":"t"}]"#, "neither a value nor a sum"),
+        (br#"{"temperature":33.06}"#, "not SenML in JSON: not an array of records"),
+        (b"\xef\xbb\xbf{}", "not SenML in JSON: not an array of records"),
+        (b"\x81\xa1\x00\x61t", "neither a value nor a sum"),
+        (b"\x81\xa2\x00\x61t\x02\xf9\x7e\x00", "label \"v\": a number beyond the range"),
+    ] {
+        fs::write(desk.path("senml"), senml).unwrap();
+        desk.object(&["sign", "@mote.key", "@senml"]).fails(2, &["senml: ", words]);
+        desk.object(&["sign", "@mote.key", "@senml", "--format", "jws"]).fails(2, &["senml: ", words]);
+        desk.object(&["command", "@mote.key", "@senml", "--device", "@mote.card"])
+            .fails(2, &["senml: ", words]);
+    }
+    // No number was used.
+    assert_eq!(fs::read_to_string(desk.counter()).ok(), number);
+    // Another program signs what it likes: it is told what is wrong with it.
+    let mut key = DeviceKey::load(desk.path("mote.key")).unwrap();
+    let (identity, audience) = (key.identity(), motemix_object::Audience::default());
+    let mut sealer = motemix_object::Sealer {
+        signer: key.signer(),
+        identity,
+        path: motemix_object::Path::Direct,
+        audience,
+    };
+    let mut out = [0; 200];
+    let number = motemix_object::Reserved::promised(0);
+    let len = sealer.seal(number, b"\x81\xa2\x00\x63a b\x02\x15", &mut out).unwrap();
+    fs::write(desk.path("reading"), &out[..len]).unwrap();
+    let words =
+        ["not believed: cellar temperature", "the device signed what means nothing", "\"a b\" is no name"];
+    desk.verify("reading", &[]).fails(1, &words);
+    // Maps without a length, and a file of Windows.
+    desk.message("registration", &["register", "@mote.key", "--next", "5"]);
+    desk.verify("registration", &[]).succeeds();
+    for (senml, said) in [
+        (&b"\x81\xbf\x00\x61t\x02\x18\x2a\xff"[..], "t 42\n"),
+        (b"\xef\xbb\xbf[{\"n\":\"t\",\"v\":7}]\r\n", "t 7\n"),
+    ] {
+        fs::write(desk.path("senml"), senml).unwrap();
+        desk.message("reading", &["sign", "@mote.key", "@senml"]);
+        let believed = desk.verify("reading", &[]).succeeds();
+        assert!(believed.ends_with(said), "{believed}");
+    }
+}
+
+#[test]
+fn several_messages_are_checked_a_line_each_and_a_wrong_audience_is_named() {
+    let desk = Desk::new();
+    desk.authorise();
+    let mut lines = desk.object(&["register", "@mote.key", "--audience", "plant"]).succeeds();
+    for _ in 0..2 {
+        lines += &desk.object(&["sign", "@mote.key", "@reading.cbor", "--audience", "plant"]).succeeds();
+    }
+    lines += "\nall is well\n";
+    let jws = ["sign", "@mote.key", "@reading.cbor", "--audience", "plant", "--format", "jws"];
+    lines += &desk.object(&jws).succeeds();
+    let data = desk.object(&["sign", "@mote.key", "@reading.cbor", "--audience", "plant"]).succeeds();
+    lines += &format!("{{\"number\":7,\"data_hex\":\"{}\"}}\n", data.trim());
+    fs::write(desk.path("lines"), &lines).unwrap();
+    let run = desk.verify("lines", &["--audience", "plant", "--json"]);
+    assert_eq!(run.status(), 2, "{}", run.stderr());
+    let said: Vec<Value> = run.stdout().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<_> = said.iter().filter_map(|said| said["sequence"].as_u64()).collect();
+    assert_eq!((said.len(), &numbers[..]), (5, &[0, 1, 2, 3][..]), "{}", run.stdout());
+    for words in ["lines, line 5: no signed object", "1 of 6 messages are not believed"] {
+        assert!(run.stderr().contains(words), "{}", run.stderr());
+    }
+    let again = desk.verify("lines", &["--audience", "plant"]);
+    assert!(again.stderr().contains("lines, line 2: not believed"), "{}", again.stderr());
+
+    desk.message("reading", &["sign", "@mote.key", "@reading.cbor", "--audience", "plant"]);
+    let words = ["the signature does not hold", "another audience", "\"net\" (--audience)"];
+    desk.verify("reading", &["--audience", "net"]).fails(1, &words);
+    desk.verify("reading", &[]).fails(1, &["no audience was named here (--audience)"]);
+    desk.verify("reading", &["--audience", "plant"]).succeeds();
+    // Bytes have no lines.
+    let raw: Vec<u8> = lines.lines().take(3).flat_map(|line| hex::decode(line).unwrap()).collect();
+    fs::write(desk.path("raw"), raw).unwrap();
+    desk.verify("raw", &["--audience", "plant"]).fails(2, &["several messages in lines", "--raw"]);
+}
+
+#[test]
 fn a_reading_in_json_is_signed_in_cbor_with_the_digits_it_has() {
     let desk = Desk::new();
     desk.authorise();

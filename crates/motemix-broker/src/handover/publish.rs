@@ -59,11 +59,10 @@ pub(super) async fn publish(
 
 /// A reading or a registration as it was signed; `None` for what says nothing to a broker.
 fn request(message: &[u8], sequence: Option<u64>, data: &[String]) -> Option<Request> {
-    let text = std::str::from_utf8(message).ok().map(str::trim_ascii).filter(|text| text.starts_with("ey"));
     let (format, payload, is_reading) = if SealedReading::parse(message).is_ok() {
         (format::COSE_SIGN1, message, true)
-    } else if let Some(text) = text {
-        (format::TEXT, text.as_bytes(), true)
+    } else if message.starts_with(b"ey") {
+        (format::TEXT, message, true)
     } else if UnverifiedRegistration::parse(message).is_ok() {
         (format::COSE_SIGN1, message, false)
     } else {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use motemix_object::{SealedReading, UnverifiedCommand};
 use motemix_readings::jws;
-use motemix_readings::senml::{Number, Pack, ResolvedRecord, Value as Measured};
+use motemix_readings::senml::{DecodeError, Number, Pack, ResolvedRecord, Value as Measured};
 use serde_json::{Value as Json, json};
 
 use super::json::short;
@@ -38,18 +38,18 @@ pub(super) fn read(value: &Value) -> Reading {
     let payload: &[u8] = &value.payload;
     match value.content_format {
         _ if payload.is_empty() => Reading::Empty,
-        Some(110) => senml("SenML in JSON", payload, value),
-        Some(112) => senml("SenML in CBOR", payload, value),
+        Some(110) => senml("SenML in JSON", Pack::from_json(payload), value),
+        Some(112) => senml("SenML in CBOR", Pack::from_cbor(payload), value),
         Some(18) => match SealedReading::parse(payload) {
-            Ok(reading) => senml("signed SenML (COSE)", reading.unverified_senml(), value),
+            Ok(reading) => senml("signed SenML (COSE)", Pack::read(reading.unverified_senml()), value),
             Err(error) => match UnverifiedCommand::parse(payload) {
-                Ok(command) => senml("signed command (COSE)", command.unverified_senml(), value),
+                Ok(command) => senml("signed command (COSE)", Pack::read(command.unverified_senml()), value),
                 Err(_) => Reading::Broken { form: "signed object (COSE)", why: error.to_string() },
             },
         },
         Some(0) | None => match std::str::from_utf8(payload) {
             Ok(text) => match jws::open(text) {
-                Ok(twin) => senml("signed SenML (JWS)", twin.unverified_senml(), value),
+                Ok(twin) => senml("signed SenML (JWS)", Pack::read(twin.unverified_senml()), value),
                 Err(_) => Reading::Text(short(text)),
             },
             Err(_) => Reading::Opaque(value.content_format),
@@ -59,8 +59,8 @@ pub(super) fn read(value: &Value) -> Reading {
     }
 }
 
-fn senml(form: &'static str, pack: &[u8], value: &Value) -> Reading {
-    let resolved = Pack::read(pack).map_err(|error| error.to_string());
+fn senml(form: &'static str, pack: Result<Pack, DecodeError>, value: &Value) -> Reading {
+    let resolved = pack.map_err(|error| error.to_string());
     match resolved.and_then(|pack| pack.resolve(came(value)).map_err(|error| error.to_string())) {
         Ok(resolved) => Reading::SenML { form, records: resolved.records().to_vec() },
         Err(why) => Reading::Broken { form, why: short(&why) },

@@ -58,11 +58,20 @@ impl Device {
         network: &str,
         path: motemix_object::Path,
     ) -> Vec<u8> {
+        self.seal_pack(number, &Self::senml(degrees).to_cbor(), network, path)
+    }
+
+    pub fn seal_pack(
+        &mut self,
+        number: u64,
+        pack: &[u8],
+        network: &str,
+        path: motemix_object::Path,
+    ) -> Vec<u8> {
         let audience = Audience::new(network).unwrap();
         let mut sealer = Sealer { signer: &mut self.key, identity: self.identity, path, audience };
         let mut out = vec![0; 256];
-        let pack = Self::senml(degrees).to_cbor();
-        let len = sealer.seal(Reserved::promised(number), &pack, &mut out).unwrap();
+        let len = sealer.seal(Reserved::promised(number), pack, &mut out).unwrap();
         out.truncate(len);
         out
     }

@@ -48,6 +48,7 @@ impl Pack {
     ///
     /// # Errors
     /// It is not exactly one array of a known length, of records with values of SenML, or too long.
+    /// What is inside the array may be without a length.
     pub fn from_cbor(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(bytes);
         if bytes.len() > MAX_PACK_LEN {
@@ -96,10 +97,9 @@ fn write_number(encoder: &mut Encoder<Vec<u8>>, number: Number) -> Written {
 
 fn read_record(decoder: &mut Decoder<'_>) -> Result<Record, DecodeError> {
     let at = decoder.position();
-    let entries = decoder.map().map_err(|why| syntax(&why).at_byte(at))?;
-    let entries = entries.ok_or_else(|| refused(Wrong::Type("a map of a known length")).at_byte(at))?;
+    let mut entries = decoder.map().map_err(|why| syntax(&why).at_byte(at))?;
     let mut record = Record::default();
-    for _ in 0..entries {
+    while has_another(decoder, &mut entries).map_err(|why| syntax(&why).at_byte(decoder.position()))? {
         let at = decoder.position();
         let Some(label) = read_label(decoder).map_err(|why| why.at_byte(at))? else {
             let at = decoder.position();
@@ -107,33 +107,61 @@ fn read_record(decoder: &mut Decoder<'_>) -> Result<Record, DecodeError> {
             continue;
         };
         let at = decoder.position();
-        read_item(decoder)
+        read_item(decoder, label)
             .and_then(|item| record.set(label, item))
             .map_err(|wrong| refused(wrong).at_label(label).at_byte(at))?;
     }
     Ok(record)
 }
 
+/// Whether a map or an array has another entry; without a length it has a break at its end.
+fn has_another(decoder: &mut Decoder<'_>, left: &mut Option<u64>) -> Result<bool, minicbor::decode::Error> {
+    if let Some(left) = left {
+        let before = *left;
+        *left = before.saturating_sub(1);
+        return Ok(before > 0);
+    }
+    if decoder.datatype()? != Type::Break {
+        return Ok(true);
+    }
+    decoder.set_position(decoder.position().saturating_add(1));
+    Ok(false)
+}
+
 fn read_label(decoder: &mut Decoder<'_>) -> Result<Option<Label>, DecodeError> {
-    if decoder.datatype().map_err(|why| syntax(&why))? != Type::String {
+    let kind = decoder.datatype().map_err(|why| syntax(&why))?;
+    if !matches!(kind, Type::String | Type::StringIndef) {
         return decoder.i64().map(Label::of_key).map_err(|_| refused(Wrong::Type("a label")));
     }
     // Extensions have texts as labels; those of the RFC are integers, and integers alone.
-    let name = decoder.str().map_err(|why| syntax(&why))?;
-    if Label::may_be_ignored(name) {
+    let name = read_text(decoder).map_err(|why| syntax(&why))?;
+    if Label::may_be_ignored(&name) {
         Ok(None)
     } else {
-        Err(refused(Wrong::MustUnderstand).at_unknown_label(name))
+        Err(refused(Wrong::MustUnderstand).at_unknown_label(&name))
     }
 }
 
-fn read_item(decoder: &mut Decoder<'_>) -> Result<Item, Wrong> {
+/// A text, in one piece or in several (RFC 8949, 3.2.3).
+fn read_text(decoder: &mut Decoder<'_>) -> Result<String, minicbor::decode::Error> {
+    decoder.str_iter()?.collect()
+}
+
+fn read_item(decoder: &mut Decoder<'_>, label: Label) -> Result<Item, Wrong> {
     let broken = |why: minicbor::decode::Error| Wrong::Syntax(why.to_string());
     let range = Wrong::Number(BadNumber::Range);
-    Ok(match decoder.datatype().map_err(broken)? {
-        Type::String => Item::Text(decoder.str().map_err(broken)?.to_owned()),
+    let kind = decoder.datatype().map_err(broken)?;
+    // Of all numbers, this one alone has one form (RFC 8428, 6).
+    if label == Label::Version && !matches!(kind, Type::U8 | Type::U16 | Type::U32 | Type::U64) {
+        return Err(Wrong::Type("a positive whole number"));
+    }
+    Ok(match kind {
+        Type::String | Type::StringIndef => Item::Text(read_text(decoder).map_err(broken)?),
         Type::Bool => Item::Boolean(decoder.bool().map_err(broken)?),
-        Type::Bytes => Item::Data(decoder.bytes().map_err(broken)?.to_owned()),
+        Type::Bytes | Type::BytesIndef => {
+            let pieces = decoder.bytes_iter().map_err(broken)?;
+            Item::Data(pieces.collect::<Result<Vec<_>, _>>().map_err(broken)?.concat())
+        }
         Type::F16 => Item::Number(Number::from_f32(decoder.f16().map_err(broken)?).ok_or(range)?),
         Type::F32 => Item::Number(Number::from_f32(decoder.f32().map_err(broken)?).ok_or(range)?),
         Type::F64 => Item::Number(Number::from_f64(decoder.f64().map_err(broken)?).ok_or(range)?),
@@ -150,7 +178,7 @@ fn read_item(decoder: &mut Decoder<'_>) -> Result<Item, Wrong> {
             let integer = decoder.int().map_err(broken)?;
             Item::Number(Number::new(integer.into(), 0).ok_or(range)?)
         }
-        _ => return Err(Wrong::Type("a text, a number, a truth value or data of a known length")),
+        _ => return Err(Wrong::Type("a text, a number, a truth value or data")),
     })
 }
 
@@ -158,10 +186,15 @@ fn read_item(decoder: &mut Decoder<'_>) -> Result<Item, Wrong> {
 fn read_decimal_fraction(decoder: &mut Decoder<'_>) -> Result<Number, Wrong> {
     let wanted = Wrong::Type("a decimal fraction of an exponent and a mantissa of up to 64 bits");
     let parts = (|| {
-        if decoder.tag()? != DECIMAL_FRACTION || decoder.array()? != Some(2) {
+        if decoder.tag()? != DECIMAL_FRACTION {
             return Ok(None);
         }
-        Ok::<_, minicbor::decode::Error>(Some((decoder.int()?, decoder.int()?)))
+        let mut left = decoder.array()?;
+        let parts = (decoder.int()?, decoder.int()?);
+        // Two, and no third one.
+        let has_two = left.is_none_or(|left| left == 2);
+        left = left.map(|_| 0);
+        Ok::<_, minicbor::decode::Error>((has_two && !has_another(decoder, &mut left)?).then_some(parts))
     })();
     let Ok(Some((exponent, mantissa))) = parts else { return Err(wanted) };
     i32::try_from(i128::from(exponent))

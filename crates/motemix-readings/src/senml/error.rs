@@ -12,6 +12,10 @@ use super::{MAX_NAME_LEN, MAX_PACK_LEN, MAX_RECORDS, MAX_UNIT_LEN, UNDERSTOOD_VE
 pub enum Wrong {
     /// The bytes are not of this form; in the reader's words.
     Syntax(String),
+    /// It does not begin as JSON with an array does.
+    NoArray,
+    /// It is text in UTF-16.
+    Utf16,
     /// The pack is longer than [`MAX_PACK_LEN`], or has more than [`MAX_RECORDS`] records.
     TooLong,
     /// There is no record.
@@ -38,6 +42,8 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(why) => f.write_str(why),
+            Self::NoArray => f.write_str("not an array of records, which begins with `[`"),
+            Self::Utf16 => f.write_str("in UTF-16; SenML is in UTF-8"),
             Self::TooLong => write!(f, "more than {MAX_PACK_LEN} bytes or {MAX_RECORDS} records"),
             Self::Empty => f.write_str("an empty pack"),
             Self::Trailing => f.write_str("bytes after the pack"),
@@ -122,6 +128,17 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
+/// Why bytes are no SenML that means something.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InvalidSenml {
+    /// They are no pack.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The pack breaks a rule of RFC 8428.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+}
+
 /// Why records cannot be resolved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -129,7 +146,7 @@ pub enum Unresolvable {
     /// The name of a record is empty, too long, or has a character outside the alphabet (RFC 8428,
     /// 4.5.1).
     Name(String),
-    /// A record has neither a value nor a sum (RFC 8428, 4.2).
+    /// A record has neither a value nor a sum (RFC 8428, 4.2), or no record measures anything.
     NoValue,
     /// A version that is not understood (RFC 8428, 4.4).
     Version(u64),

@@ -12,7 +12,7 @@ use super::{Field, Item, MAX_PACK_LEN, MAX_RECORDS, Number, Pack, Record};
 use crate::base64url;
 
 impl Pack {
-    /// Reads SenML in JSON. A label that is not known is left out, unless it says that it has to be
+    /// Reads SenML in JSON; a byte order mark is left out. A label that is not known is left out, unless it says that it has to be
     /// understood (RFC 8428, 4.4).
     ///
     /// # Errors
@@ -21,6 +21,14 @@ impl Pack {
         let refused = |wrong| DecodeError::new(Form::Json, wrong);
         if bytes.len() > MAX_PACK_LEN {
             return Err(refused(Wrong::TooLong));
+        }
+        let bytes = match marked(bytes) {
+            Some(Marked::Utf8(text)) => text,
+            Some(Marked::Utf16) => return Err(refused(Wrong::Utf16)),
+            None => bytes,
+        };
+        if !bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(refused(Wrong::NoArray));
         }
         // The first pass checks all of the grammar and says lines.
         let records: Vec<&RawValue> =
@@ -76,6 +84,23 @@ impl Pack {
             Json::Object(fields.collect::<Map<_, _>>())
         };
         Json::Array(self.records.iter().map(object).collect())
+    }
+}
+
+/// What follows a byte order mark.
+pub(super) enum Marked<'b> {
+    /// Text in UTF-8: RFC 8259 (8.1) allows a reader to leave the mark out.
+    Utf8(&'b [u8]),
+    /// Text in UTF-16, which SenML has not (RFC 8428, 5).
+    Utf16,
+}
+
+/// Bytes that begin with a byte order mark, as files of Windows do.
+pub(super) fn marked(bytes: &[u8]) -> Option<Marked<'_>> {
+    match bytes {
+        [0xef, 0xbb, 0xbf, text @ ..] => Some(Marked::Utf8(text)),
+        [0xfe, 0xff, ..] | [0xff, 0xfe, ..] => Some(Marked::Utf16),
+        _ => None,
     }
 }
 

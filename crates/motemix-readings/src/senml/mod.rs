@@ -6,6 +6,9 @@
 //!               to_json, to_cbor ◀┘ └──────── to_pack ────────┘
 //! ```
 //!
+//! What is signed, and what is believed because it is signed, is held to all rules of RFC 8428 by one
+//! function, [`Pack::read_valid`].
+//!
 //! Numbers keep the digits that they were given with ([`Number`]). `docs/spec/reading-senml.md` is
 //! normative where RFC 8428 leaves a choice.
 
@@ -22,7 +25,7 @@ use label::Label;
 
 pub(crate) use json::members;
 
-pub use error::{DecodeError, ResolveError, Unresolvable, Wrong};
+pub use error::{DecodeError, InvalidSenml, ResolveError, Unresolvable, Wrong};
 pub use number::{BadNumber, Number};
 pub use resolve::{Resolved, ResolvedRecord};
 
@@ -87,16 +90,30 @@ pub enum Value {
 }
 
 impl Pack {
-    /// Reads a pack in whichever form it has: JSON begins with a bracket, CBOR does not.
+    /// Reads a pack in whichever form it has ([`is_text`]).
     ///
     /// # Errors
     /// As for [`from_json`](Self::from_json) and [`from_cbor`](Self::from_cbor).
     pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
-        match bytes.trim_ascii_start().first() {
-            Some(b'[') => Self::from_json(bytes),
-            _ => Self::from_cbor(bytes),
-        }
+        if is_text(bytes) { Self::from_json(bytes) } else { Self::from_cbor(bytes) }
     }
+
+    /// Reads a pack in whichever form it has, and holds it to RFC 8428: it says something of each
+    /// name in it, in a version that is understood.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read) and [`resolve`](Self::resolve).
+    pub fn read_valid(bytes: &[u8]) -> Result<Self, InvalidSenml> {
+        let pack = Self::read(bytes)?;
+        pack.resolve(Number::ZERO)?;
+        Ok(pack)
+    }
+}
+
+/// Whether bytes that are to be SenML are JSON, right or wrong: CBOR begins with the head of an
+/// array, which is neither ASCII nor a byte order mark.
+pub fn is_text(bytes: &[u8]) -> bool {
+    bytes.first().is_none_or(u8::is_ascii) || json::marked(bytes).is_some()
 }
 
 /// What stands at a label, whatever the form.

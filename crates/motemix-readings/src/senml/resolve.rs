@@ -1,5 +1,7 @@
 //! Resolved records (RFC 8428, 4.6): each says all of itself, in the order of time.
 
+use motemix_object::is_name;
+
 use super::error::{ResolveError, Unresolvable};
 use super::{MAX_NAME_LEN, Number, Pack, Record, UNDERSTOOD_VERSION, Value};
 
@@ -42,7 +44,7 @@ struct Base<'p> {
 
 impl Pack {
     /// Checks the records and resolves them at `now`, in seconds since 1970. A record of base
-    /// values alone is none of them (RFC 8428, 5.1.7, has one).
+    /// values alone is none of them (RFC 8428, 5.1.7, has one); some other one has to be there.
     ///
     /// # Errors
     /// See [`Unresolvable`].
@@ -64,6 +66,9 @@ impl Pack {
                 records.push(base.resolve(record, now).map_err(refused)?);
             }
         }
+        if records.is_empty() {
+            return Err(ResolveError { record: self.records.len(), why: Unresolvable::NoValue });
+        }
         // Records of one time stay in their order.
         records.sort_by_key(|record| record.time);
         Ok(Resolved { records, version })
@@ -81,7 +86,7 @@ impl<'p> Base<'p> {
 
     fn resolve(&self, record: &Record, now: Number) -> Result<ResolvedRecord, Unresolvable> {
         let name = [self.name, record.name.as_deref().unwrap_or_default()].concat();
-        if !is_name(&name) {
+        if !is_name(&name) || name.len() > MAX_NAME_LEN {
             return Err(Unresolvable::Name(name));
         }
         let time = added(self.time, record.time)?.unwrap_or(Number::ZERO);
@@ -107,13 +112,6 @@ fn added(base: Option<Number>, own: Option<Number>) -> Result<Option<Number>, Un
         (Some(base), Some(own)) => base.plus(own).map(Some).ok_or(Unresolvable::Range),
         (one, other) => Ok(one.or(other)),
     }
-}
-
-/// RFC 8428, 4.5.1.
-fn is_name(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.len() <= MAX_NAME_LEN
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:./_".contains(&byte))
 }
 
 impl Resolved {

@@ -38,6 +38,9 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[", "EOF while parsing a list at line 1 column 1"),
         ("[{\"v\":1},\n {\"v\":}]", "expected value at line 2 column 7"),
         ("[]", "an empty pack"),
+        ("", "not an array of records, which begins with `[`"),
+        ("{\"temperature\":33.06}", "not an array of records, which begins with `[`"),
+        ("\u{feff}{\"e\":[]}", "not an array of records, which begins with `[`"),
         ("[7]", "record 1: not an object of labels"),
         ("[{\"v\":1},{\"v\":\"1\"}]", "record 2: label \"v\": not a number"),
         ("[{\"v\":1,\"v\":2}]", "record 1: label \"v\": a second value in one record"),
@@ -71,6 +74,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "record 1: label \"v\": a number beyond the range of binary64, at byte 3",
         ),
         (b"\x81\xa1\x41a\x00", "record 1: not a label, at byte 2"),
+        // The version is an unsigned integer in CBOR (6): no decimal fraction, no binary number.
+        (b"\x81\xa1\x20\xc4\x82\x01\x01", "record 1: label \"bver\": not a positive whole number, at byte 3"),
+        (b"\x81\xa1\x20\xf9\x49\x00", "record 1: label \"bver\": not a positive whole number, at byte 3"),
+        (b"\x81\xa1\x20\x29", "record 1: label \"bver\": not a positive whole number, at byte 3"),
     ] {
         let why = Pack::from_cbor(bytes).unwrap_err().to_string();
         let place = |why: &str| why.rsplit_once(", at byte").map(|(_, byte)| byte.to_owned());
@@ -80,6 +87,116 @@ fn what_is_wrong_is_said_with_its_place() {
             assert_eq!(why, format!("not SenML in CBOR: {line}"));
         }
         assert!(!why.contains('\n'), "{why}");
+    }
+}
+
+#[test]
+fn whatever_is_inside_the_array_may_be_without_a_length() {
+    // RFC 8428 (6) asks a length of the array alone; RFC 8949 (3.2.2, 3.2.3) has the other forms.
+    for (bytes, json) in [
+        ("81 bf 00 6174 02 182a ff", json!([{"n": "t", "v": 42}])),
+        ("82 bf 00 6174 02 01 ff bf 00 6175 03 6161 ff", json!([{"n": "t", "v": 1}, {"n": "u", "vs": "a"}])),
+        ("81 a2 00 7f 6174 6165 ff 03 7f 6161 ff", json!([{"n": "te", "vs": "a"}])),
+        ("81 a2 00 6174 08 5f 41ff 41fe ff", json!([{"n": "t", "vd": "__4"}])),
+        ("81 a2 00 6174 02 c4 9f 20 18d7 ff", json!([{"n": "t", "v": 21.5}])),
+        // What is not known is left out in these forms as well.
+        ("81 bf 00 6174 7f 6178 ff bf 01 9f 00 ff ff 02 01 ff", json!([{"n": "t", "v": 1}])),
+    ] {
+        let bytes = hex::decode(bytes.replace(' ', "")).unwrap();
+        assert_eq!(decode(&bytes), Ok(json));
+        assert!(Pack::read_valid(&bytes).is_ok());
+        for end in 0..bytes.len() {
+            assert!(decode(&bytes[..end]).is_err(), "{end} bytes were taken for a pack");
+        }
+    }
+    for bytes in [
+        "9f a2 00 6174 02 01 ff",
+        "81 bf 00 ff",
+        "81 bf ff ff",
+        "81 a1 00 7f 4161 ff",
+        "81 a2 00 6174 02 c4 9f 20 ff",
+        "81 a2 00 6174 02 c4 9f 20 01 01 ff",
+        "81 ff",
+        "81 bf 7f 615f ff 00 ff",
+    ] {
+        let bytes = hex::decode(bytes.replace(' ', "")).unwrap();
+        assert!(decode(&bytes).is_err(), "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn text_is_never_called_cbor() {
+    let array = "not SenML in JSON: not an array of records, which begins with `[`";
+    for (text, line) in [
+        (&b"{\"temperature\":33.06}"[..], array),
+        (b"\xef\xbb\xbf{\"e\":[{\"n\":\"t\",\"v\":1}]}", array),
+        (b" \r\n{}", array),
+        (b"\"t\"", array),
+        (b"21.5", array),
+        (b"", array),
+        (b"\xff\xfe[\0{\0}\0]\0", "not SenML in JSON: in UTF-16; SenML is in UTF-8"),
+        (b"\xfe\xff\0[\0]", "not SenML in JSON: in UTF-16; SenML is in UTF-8"),
+    ] {
+        assert_eq!(Pack::read(text).unwrap_err().to_string(), line);
+        assert_eq!(Pack::from_json(text).unwrap_err().to_string(), line);
+    }
+    // RFC 8259 (8.1) lets a reader leave the mark out.
+    let marked = Pack::read(b"\xef\xbb\xbf[{\"n\":\"t\",\"v\":1}]\r\n");
+    assert_eq!(marked, Ok(pack(r#"[{"n":"t","v":1}]"#)));
+}
+
+/// Each rule of RFC 8428, and a pack that breaks it: in JSON and, where it can be, in CBOR.
+#[test]
+fn a_pack_is_held_to_each_rule_of_the_standard() {
+    for (rule, json) in [
+        ("4.2: a record has a value or a sum", r#"[{"n":"t"}]"#),
+        ("4.2: a record has one value", r#"[{"n":"t","v":1,"vs":"a"}]"#),
+        ("4.2: a sum is a number", r#"[{"n":"t","s":"1"}]"#),
+        ("4.2: a unit is a text", r#"[{"n":"t","u":1,"v":1}]"#),
+        ("4.2: a time is a number", r#"[{"n":"t","t":"now","v":1}]"#),
+        ("4.2: an update time is a number", r#"[{"n":"t","ut":true,"v":1}]"#),
+        ("4.3: a name is a text", r#"[{"n":1,"v":1}]"#),
+        ("4.3: a value has the type of its label", r#"[{"n":"t","v":true}]"#),
+        ("4.3: a value has the type of its label", r#"[{"n":"t","vb":1}]"#),
+        ("4.3: a value has the type of its label", r#"[{"n":"t","vs":1}]"#),
+        ("4.1: a base name is a text", r#"[{"bn":1,"n":"t","v":1}]"#),
+        ("4.1: a base time is a number", r#"[{"bt":"0","n":"t","v":1}]"#),
+        ("4.1: a base unit is a text", r#"[{"bu":1,"n":"t","v":1}]"#),
+        ("4.1: a base value is a number", r#"[{"bv":"1","n":"t","v":1}]"#),
+        ("4.1: a base sum is a number", r#"[{"bs":"1","n":"t","v":1}]"#),
+        ("4.1: a version is a positive integer", r#"[{"bver":0,"n":"t","v":1}]"#),
+        ("4.4: a version is understood", r#"[{"bver":11,"n":"t","v":1}]"#),
+        ("4.4: all records have one version", r#"[{"n":"t","v":1},{"bver":9,"n":"t","v":1}]"#),
+        ("4.4: what ends with _ is understood", r#"[{"n":"t","v":1,"x_":1}]"#),
+        ("4.5.1: there is a name", r#"[{"v":1}]"#),
+        ("4.5.1: a name has its characters", r#"[{"n":"a b","v":1}]"#),
+        ("4.5.1: a name has its characters", r#"[{"n":"größe","v":1}]"#),
+        ("4.5.1: a name begins with a letter or digit", r#"[{"n":"-t","v":1}]"#),
+        ("4.5.1: so does one with a base name", r#"[{"bn":"/a/","n":"t","v":1}]"#),
+        ("5: numbers are those of binary64", r#"[{"n":"t","v":1e309}]"#),
+        ("5: nothing is no number", r#"[{"n":"t","v":null}]"#),
+        ("5: data is base64url without padding", r#"[{"n":"t","vd":"aGk="}]"#),
+    ] {
+        assert!(Pack::read_valid(json.as_bytes()).is_err(), "{rule}: {json}");
+        if let Ok(pack) = Pack::from_json(json.as_bytes()) {
+            assert!(Pack::read_valid(&pack.to_cbor()).is_err(), "{rule}: {json} in CBOR");
+        }
+    }
+    // 6: what is no number, and what is infinite.
+    for value in
+        ["f97e00", "f97c00", "f9fc00", "fa7f800000", "fb7ff0000000000000", "fb7ff8000000000000", "f6", "f7"]
+    {
+        let bytes = hex::decode(format!("81a20061740 2{value}").replace(' ', "")).unwrap();
+        assert!(Pack::read_valid(&bytes).is_err(), "{value}");
+    }
+    for json in [
+        r#"[{"n":"t","s":1}]"#,
+        r#"[{"n":"t","v":1,"s":1}]"#,
+        r#"[{"bn":"urn:dev:mac:0024befffe804ff1/"},{"n":"t","bv":1}]"#,
+        r#"[{"bver":10,"n":"t","v":1,"x":{"y":[1]}}]"#,
+        r#"[{"bver":5,"n":"t","v":1}]"#,
+    ] {
+        assert!(Pack::read_valid(json.as_bytes()).is_ok(), "{json}");
     }
 }
 
@@ -146,6 +263,10 @@ fn what_cannot_be_resolved_is_refused_with_its_record() {
         (r#"[{"bn":"a b","v":1}]"#, "record 1: \"a b\" is no name; "),
         (r#"[{"n":"a\n","v":1}]"#, "record 1: \"a\\n\" is no name; "),
         (r#"[{"n":"a"}]"#, "record 1: neither a value nor a sum"),
+        // Base values alone measure nothing.
+        ("[{}]", "record 1: neither a value nor a sum"),
+        (r#"[{"bn":"a"},{"bv":1}]"#, "record 2: neither a value nor a sum"),
+        (r#"[{"n":"a","v":1},{"n":"b","u":"Cel"}]"#, "record 2: neither a value nor a sum"),
         (r#"[{"bver":11,"n":"a","v":1}]"#, "record 1: version 11; versions up to 10 are understood"),
         (
             r#"[{"n":"a","v":1},{"bver":5,"n":"a","v":1}]"#,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use motemix_object::ObjectError;
 
+use crate::senml::InvalidSenml;
+
 use super::{MAX_SERVERS, Short, hex};
 
 /// Why a server is not obeyed, or a list cannot be used. Each is one line with a remedy.
@@ -47,6 +49,9 @@ pub enum ServersError {
     /// The message is malformed, for another device, or its signature does not hold.
     #[error("{0}")]
     Object(ObjectError),
+    /// What is commanded is no SenML, or means nothing.
+    #[error("the server signed what means nothing: {0}")]
+    Senml(InvalidSenml),
     /// A device that was paired before does not trust whoever comes next.
     #[error(
         "the server {} is not on this device's list, which is not empty; name it with --server if it is to be obeyed",

@@ -151,6 +151,9 @@ pub struct ObjectSign {
 /// Prints what a reading says, and whose it is. A reading is believed once: the list of devices
 /// notes its number before anything is printed. Fails with status 1 if the message is not believed,
 /// and with status 2 if it is no message of a device.
+///
+/// Several messages stand in a line each, in hexadecimal, as JWS, or as `motemix inbox --json`
+/// prints them, and each is checked when its line has come.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -160,8 +163,8 @@ Examples:
 pub struct ObjectVerify {
     #[command(flatten)]
     pub devices: DeviceList,
-    /// The message, in hexadecimal or as it is, or a reading as JWS; without it, or with `-`, it is
-    /// read from stdin.
+    /// The message, in hexadecimal or as it is, or a reading as JWS, or several in lines; without it,
+    /// or with `-`, it is read from stdin.
     #[arg(value_name = "MESSAGE")]
     pub message: Option<PathBuf>,
     /// Believes no reading whose number is below one that arrived before, as RFC 8387 has it. For
@@ -170,7 +173,7 @@ pub struct ObjectVerify {
     pub strict: bool,
     #[command(flatten)]
     pub audience: For,
-    /// Prints JSON.
+    /// Prints JSON, each message on a line.
     #[arg(long)]
     pub json: bool,
 }

@@ -8,12 +8,14 @@
 mod authorise;
 mod device;
 pub mod kind;
+mod messages;
 mod server;
 mod verify;
 
 pub use authorise::{authorise, devices};
 pub use device::{introduce, register, sign};
 pub use kind::Kind;
+pub use messages::unarmoured;
 pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 
@@ -22,7 +24,7 @@ use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
 use motemix_readings::jws::MAX_JWS_LEN;
-use motemix_readings::senml::Pack;
+use motemix_readings::senml::{Pack, is_text};
 use std::io::Read;
 use std::path::Path;
 
@@ -70,23 +72,13 @@ pub fn place(path: Option<&Path>) -> String {
     path.map_or_else(|| "stdin".to_owned(), crate::commands::id::source::place)
 }
 
-/// SenML in a file, or on stdin, as it is and as it was read.
+/// SenML in a file, or on stdin, that is held to the rules of RFC 8428: in CBOR, which stays as it
+/// is, and as it was read.
 pub fn senml(path: Option<&Path>) -> Result<(Vec<u8>, Pack), Failure> {
     let (place, given) = (place(path), input(path, MOST_SENML)?);
-    let is_text = given.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    if is_text && !given.trim_ascii_start().starts_with(b"[") {
-        return Err(Failure::broken(format!(
-            "{place}: no SenML: in JSON it begins with `[`; check the path"
-        )));
-    }
-    let pack = Pack::read(&given).map_err(|error| Failure::broken(format!("{place}: {error}")))?;
-    Ok((given, pack))
-}
-
-/// Hexadecimal digits as bytes; anything else as it is. No message of a device is of such digits
-/// alone: each begins with 0x82 or a higher byte.
-pub fn unarmoured(bytes: Vec<u8>) -> Vec<u8> {
-    hex::decode(bytes.trim_ascii()).unwrap_or(bytes)
+    let pack = Pack::read_valid(&given).map_err(|error| Failure::broken(format!("{place}: {error}")))?;
+    let cbor = if is_text(&given) { pack.to_cbor() } else { given };
+    Ok((cbor, pack))
 }
 
 /// A message as a line for people and shells, or as it is.

@@ -40,6 +40,12 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(printable_json(&text) + "\n")
 }
 
+/// One JSON value on one line, for programs that read a line at a time.
+pub fn json_line(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string(value).context("cannot write JSON")?;
+    Ok(printable_json(&text) + "\n")
+}
+
 /// A figure with as many significant digits, where more would say nothing: what it was computed
 /// from was not measured better.
 pub fn rounded(value: f64, digits: usize) -> f64 {

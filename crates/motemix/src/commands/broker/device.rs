@@ -150,9 +150,7 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
 }
 
 pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
-    let (given, pack) = senml(args.reading.as_deref())?;
-    // CBOR stays as it is.
-    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
+    let (pack, _) = senml(args.reading.as_deref())?;
     let mut device = Device::load(&args.key, &args.audience)?;
     let client = connect(&args.broker.at).await?;
     let topic = device.topic(&client).await?.ok_or_else(|| {

@@ -32,7 +32,7 @@ pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
 }
 
 pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
-    let (given, pack) = senml(args.reading.as_deref())?;
+    let (cbor, pack) = senml(args.reading.as_deref())?;
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let path = match args.path {
         Way::Direct => Path::Direct,
@@ -49,10 +49,8 @@ pub fn sign(args: &ObjectSign) -> Result<(), Failure> {
         let line_end = if args.form.raw { "" } else { "\n" };
         return Ok(report::print((text + line_end).as_bytes())?);
     }
-    // CBOR stays as it is.
-    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
-    let mut out = vec![0; pack.len() + OVERHEAD + 8];
-    let len = sealer.seal(number, &pack, &mut out).map_err(Failure::failed)?;
+    let mut out = vec![0; cbor.len() + OVERHEAD + 8];
+    let len = sealer.seal(number, &cbor, &mut out).map_err(Failure::failed)?;
     print(&out[..len], args.form.raw)
 }
 

@@ -29,7 +29,8 @@ fn what(bytes: &[u8]) -> Option<(Option<Kind>, &'static str)> {
     if bytes.starts_with(b"motemix device ") {
         return none("it is a file about a device and no message; check the path");
     }
-    if matches!(bytes.trim_ascii_start(), [b'[' | b'{', ..]) && std::str::from_utf8(bytes).is_ok() {
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start();
+    if matches!(text, [b'[' | b'{', ..]) && std::str::from_utf8(text).is_ok() {
         return none("it is SenML that nobody has signed: `motemix object sign`, or `command`, signs it");
     }
     if claimed_algorithm(bytes).is_ok() {

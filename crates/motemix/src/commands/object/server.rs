@@ -49,9 +49,7 @@ pub fn pair(args: &ObjectPair) -> Result<(), Failure> {
 }
 
 pub fn command(args: &ObjectCommand) -> Result<(), Failure> {
-    let (given, pack) = senml(args.command.as_deref())?;
-    // CBOR stays as it is.
-    let pack = if given.trim_ascii_start().starts_with(b"[") { pack.to_cbor() } else { given };
+    let (pack, _) = senml(args.command.as_deref())?;
     let mut server = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let (identity, _) = target(&args.to)?;
     let sequence = number(&args.key, &server.identity(), &args.to)?;

@@ -1,38 +1,116 @@
 //! Whether to believe what a device sent.
 
 use super::authorise::no_list;
-use super::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
+use super::messages::Messages;
+use super::{Kind, kind, unarmoured};
 use crate::cli::ObjectVerify;
 use crate::failure::Failure;
 use crate::reading;
 use crate::report;
-use motemix_object::Policy;
+use motemix_object::{ObjectError, Part, Policy};
 use motemix_readings::{Accepted, Device, Devices, Refusal, Verifier};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// How many messages there were, and what became of them.
+#[derive(Default)]
+struct Count {
+    all: u64,
+    refused: u64,
+    is_broken: bool,
+}
+
 pub fn verify(args: &ObjectVerify) -> Result<(), Failure> {
-    let place = place(args.message.as_deref());
-    let message = unarmoured(input(args.message.as_deref(), MOST_MESSAGE)?);
-    kind::is(Kind::OfDevice, &message, &place)?;
-    if !args.devices.path.exists() {
-        return Err(no_list(&args.devices.path));
-    }
-    let devices = Devices::open(&args.devices.path).map_err(Failure::broken)?;
+    let mut messages = Messages::open(args.message.as_deref())?;
     let policy = if args.strict { Policy::STRICT } else { Policy::WINDOW };
+    let mut verifier = None;
+    let mut count = Count::default();
+    let mut last: Option<(String, Failure)> = None;
+    while let Some(message) = messages.next()? {
+        if let Some(refused) = last.take() {
+            tell_one_of_several(refused);
+        }
+        count.all += 1;
+        // The only one needs no number.
+        let line = message.line;
+        let place = messages.place(line.filter(|_| count.all > 1));
+        let bytes = unarmoured(message.bytes);
+        let checked = kind::is(Kind::OfDevice, &bytes, &place).and_then(|()| {
+            let verifier = match &mut verifier {
+                Some(verifier) => verifier,
+                none => none.insert(Verifier::new(list(&args.devices.path)?, policy)),
+            };
+            check(verifier, args, &bytes, &place)
+        });
+        match checked {
+            Ok(said) => report::print(said.as_bytes())?,
+            Err(failure) => {
+                count.refused += 1;
+                count.is_broken |= matches!(failure, Failure::Broken(_));
+                last = Some((messages.place(line), failure));
+            }
+        }
+    }
+    match last {
+        Some((_, failure)) if count.all == 1 => return Err(failure),
+        Some(refused) => tell_one_of_several(refused),
+        None => {}
+    }
+    if count.refused == 0 {
+        return Ok(());
+    }
+    let summary = format!("{} of {} messages are not believed", count.refused, count.all);
+    Err(if count.is_broken { Failure::broken(summary) } else { Failure::failed(summary) })
+}
+
+fn tell_one_of_several((place, failure): (String, Failure)) {
+    match failure {
+        // It says its place.
+        Failure::Broken(_) => eprintln!("motemix: {failure}"),
+        Failure::Failed(_) => eprintln!("motemix: {place}: {failure}"),
+    }
+}
+
+fn list(path: &Path) -> Result<Devices, Failure> {
+    if !path.exists() {
+        return Err(no_list(path));
+    }
+    Devices::open(path).map_err(Failure::broken)
+}
+
+/// What is printed of a message that is believed.
+fn check(
+    verifier: &mut Verifier,
+    args: &ObjectVerify,
+    message: &[u8],
+    place: &str,
+) -> Result<String, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let accepted = Verifier::new(devices, policy).look_at(&message, args.audience.get(), now);
-    let accepted = accepted.map_err(|refusal| match refusal {
+    let accepted = verifier.look_at(message, args.audience.get(), now).map_err(|refusal| match refusal {
+        Refusal::Malformed(ObjectError::Malformed { part: Part::End, .. }) => Failure::broken(format!(
+            "{place}: {refusal}; give several messages in lines of hexadecimal digits, as they are printed \
+             without --raw"
+        )),
         Refusal::Malformed(_) | Refusal::MalformedJws(_) => {
             Failure::broken(format!("{place}: {refusal}; copy all of it, or let the device make it again"))
+        }
+        Refusal::Signature(_) => {
+            let audience = &args.audience.audience;
+            let asked = if audience.is_empty() {
+                "no audience was named here (--audience)".to_owned()
+            } else {
+                format!("the audience named here is {audience:?} (--audience)")
+            };
+            Failure::failed(format!("not believed: {refusal}; {asked}"))
         }
         refusal => Failure::failed(format!("not believed: {}", told(&refusal))),
     })?;
     if args.json {
-        return Ok(report::print_json(&as_json(&accepted))?);
+        return Ok(report::json_line(&as_json(&accepted))?);
     }
     // A device says what it likes, and lists come from others.
-    Ok(report::print((report::printable(&in_words(&accepted)) + "\n").as_bytes())?)
+    Ok(report::printable(&in_words(&accepted)) + "\n")
 }
 
 /// Why it is not believed, and of which device it is, if that is known.

@@ -208,6 +208,7 @@ impl Follower {
             let verified =
                 sealed.verify(&self.key, &self.device, sequence, audience).map_err(Problem::new)?;
             self.admit(&verified)?;
+            Pack::read_valid(verified.senml()).map_err(Problem::new)?;
             return Ok(Genuine { sequence, senml: verified.senml().to_vec() });
         }
         let text = std::str::from_utf8(&response.payload).map_err(Problem::new)?;
@@ -215,8 +216,8 @@ impl Follower {
         let sequence = self.sequence(sealed.key_id())?;
         let verified = sealed.verify(&self.key, &self.device, sequence, audience).map_err(Problem::new)?;
         self.admit(&verified)?;
-        let senml = Pack::read(verified.senml()).map_or_else(|_| Vec::new(), |pack| pack.to_cbor());
-        Ok(Genuine { sequence, senml })
+        let pack = Pack::read_valid(verified.senml()).map_err(Problem::new)?;
+        Ok(Genuine { sequence, senml: pack.to_cbor() })
     }
 
     fn admit(&self, verified: &Verified<'_>) -> Result<(), Problem> {
