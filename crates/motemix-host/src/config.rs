@@ -180,6 +180,13 @@ pub struct ReadingsConfig {
     /// The file of the key that signs them (`motemix id new`). Without it they are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// A command of the shell that prints SenML (RFC 8428), in JSON or CBOR, in place of the readings
+    /// of this machine. It runs in the folder of the configuration, for 30 seconds at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The folder of the configuration.
+    #[serde(skip)]
+    pub folder: PathBuf,
     /// The file that has what a server last commanded, in JSON, for the program that does it.
     /// Without it the node obeys nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +240,22 @@ impl Faults {
 impl ReadingsConfig {
     /// Unsigned readings for the node of this name, so often in the mean.
     pub fn new(to: impl Into<String>, every: Duration) -> Self {
-        Self { to: to.into(), every, key: None, commands: None }
+        Self { to: to.into(), every, key: None, command: None, folder: PathBuf::new(), commands: None }
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let fault = |field, problem, remedy| Err(Fault::new(field, problem, remedy));
+        if !is_name(self.to.as_bytes()) {
+            return fault("readings.to", "is not 1 to 32 of a-z, 0-9 and '-'", "name the receiving node");
+        }
+        if self.every < Duration::from_millis(1) {
+            return fault("readings.every", "is shorter than 1ms", "for example \"500ms\"");
+        }
+        if self.command.as_ref().is_some_and(|command| command.trim().is_empty()) {
+            let remedy = "name a program that prints SenML, or leave it out";
+            return fault("readings.command", "is empty", remedy);
+        }
+        Ok(())
     }
 }
 
@@ -283,6 +305,9 @@ impl NodeConfig {
         let base = path.parent().unwrap_or(Path::new(""));
         for file in config.paths() {
             *file = base.join(&*file);
+        }
+        if let Some(readings) = config.readings.as_mut().filter(|readings| readings.command.is_some()) {
+            base.clone_into(&mut readings.folder);
         }
         Ok(config)
     }
@@ -440,19 +465,7 @@ impl NodeConfig {
             let problem = "has nothing to hand over: limits.inbox_messages is 0";
             return Err(fault("broker", problem, "give the node an inbox, or leave the section out"));
         }
-        if let Some(readings) = &self.readings {
-            if !is_name(readings.to.as_bytes()) {
-                return Err(fault(
-                    "readings.to",
-                    "is not 1 to 32 of a-z, 0-9 and '-'",
-                    "name the receiving node",
-                ));
-            }
-            if readings.every < Duration::from_millis(1) {
-                return Err(fault("readings.every", "is shorter than 1ms", "for example \"500ms\""));
-            }
-        }
-        Ok(())
+        self.readings.as_ref().map_or(Ok(()), ReadingsConfig::check)
     }
 }
 

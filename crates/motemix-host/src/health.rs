@@ -60,11 +60,13 @@ pub enum Concern {
     Broker,
     /// Loops do not come back as they should.
     Loops,
+    /// What the node is to measure and send cannot be measured.
+    Readings,
 }
 
 impl Concern {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Documents,
         Self::ReplayFilter,
         Self::Disk,
@@ -76,6 +78,7 @@ impl Concern {
         Self::Cover,
         Self::Broker,
         Self::Loops,
+        Self::Readings,
     ];
 
     /// For messages and labels.
@@ -92,6 +95,7 @@ impl Concern {
             Self::Cover => "cover",
             Self::Broker => "broker",
             Self::Loops => "loops",
+            Self::Readings => "readings",
         }
     }
 }

@@ -35,6 +35,7 @@ mod watch;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::task::Poll;
 use std::time::Duration;
 
 use motemix_crypto::{Curve as _, PublicKey};
@@ -82,8 +83,24 @@ pub struct Started {
     pub epoch: Option<Epoch>,
 }
 
-/// Makes a reading of at most so many bytes; empty if there is nothing to say.
-pub type Source = Box<dyn FnMut(usize) -> Vec<u8>>;
+/// Where a node's readings come from.
+pub trait Source {
+    /// The reading that is due, of at most `most` bytes: empty if there is nothing to say, or if it
+    /// could not be made. While something measures, it is pending, and asked for again soon. Does
+    /// not wait.
+    fn poll(&mut self, most: usize) -> Poll<Vec<u8>>;
+
+    /// Why the last reading could not be made, in one line with a remedy; none if it was made.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<F: FnMut(usize) -> Vec<u8>> Source for F {
+    fn poll(&mut self, most: usize) -> Poll<Vec<u8>> {
+        Poll::Ready(self(most))
+    }
+}
 
 /// Says what goes back to the senders of these messages, which are on the disk, in their order:
 /// nothing for a mere acknowledgement. It is called on a thread that may wait for a disk. Whoever
@@ -105,7 +122,7 @@ pub struct Setup {
     /// Bound UDP sockets to use in place of `listen`, from a service manager.
     pub sockets: Vec<UdpSocket>,
     /// What a node with `readings` sends.
-    pub source: Option<Source>,
+    pub source: Option<Box<dyn Source>>,
     /// What a receiver says besides that it has a message.
     pub replies: Option<Replies>,
     /// Who hears what receivers say.
@@ -254,7 +271,7 @@ struct Parts<'c> {
     mailroom: Mailroom,
     shared: Shared,
     inbound: mpsc::Receiver<Call>,
-    source: Option<Source>,
+    source: Option<Box<dyn Source>>,
     heard: Option<Heard>,
     trouble: Option<Trouble>,
     supervisor: Supervisor,

@@ -85,6 +85,19 @@ fn durations_are_written_as_people_write_them() {
 }
 
 #[test]
+fn a_command_that_measures_runs_in_the_folder_of_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("node.toml");
+    let text = good() + "[readings]\nto = \"receiver\"\nevery = \"1s\"\ncommand = \"./measure\"\n";
+    fs::write(&file, text).unwrap();
+    let config = NodeConfig::load(&file).unwrap();
+    let readings = config.readings.as_ref().unwrap();
+    assert_eq!((readings.command.as_deref(), &*readings.folder), (Some("./measure"), folder.path()));
+    config.save(&file).unwrap();
+    assert_eq!(NodeConfig::load(&file).unwrap(), config);
+}
+
+#[test]
 fn each_error_names_the_line_the_field_and_a_remedy() {
     let stories = [
         (good().replace("id = 3", "id = \"three\""), "node.toml:2: id: invalid type", "; correct its value"),
@@ -120,6 +133,11 @@ fn each_error_names_the_line_the_field_and_a_remedy() {
             good() + "[readings]\nto = \"r\"\nevery = \"soon\"\n",
             "node.toml:12: readings.every: ",
             "; correct its value",
+        ),
+        (
+            good() + "[readings]\nto = \"r\"\nevery = \"1s\"\ncommand = \" \"\n",
+            "node.toml:13: readings.command: is empty",
+            "name a program",
         ),
         (
             good() + "[readings]\nto = \"r\"\nevery = \"0s\"\n",

@@ -113,6 +113,5 @@ fn a_demonstration_with_a_killed_mix_and_lost_datagrams_acknowledges_nearly_ever
     let config = dir.join("nodes/receiver/node.toml");
     let said =
         motemix(["inbox", "--json", "--last", "100000", "--config", config.to_str().unwrap()]).succeeds();
-    let inbox: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(inbox.as_array().unwrap().len() as u64, count("delivered"), "{summary}");
+    assert_eq!(said.lines().count() as u64, count("delivered"), "{summary}");
 }

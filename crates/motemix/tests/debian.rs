@@ -288,10 +288,11 @@ fn delivers(machine: &Machine, message: &str) {
 
 fn inbox(machine: &Machine) -> BTreeSet<String> {
     let words = ["inbox", "--json", "--last", "100000", "--config", &config("receiver")];
-    let messages: serde_json::Value =
-        serde_json::from_str(&machine.motemix(&words).succeeds()).expect("JSON");
-    let text = |message: &serde_json::Value| message["text"].as_str().expect("a text").to_owned();
-    messages.as_array().expect("a list").iter().map(text).collect()
+    let text = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        message["text"].as_str().expect("a text").to_owned()
+    };
+    machine.motemix(&words).succeeds().lines().map(text).collect()
 }
 
 /// Has the machine encrypt a service's key, which from then on that service alone can read.

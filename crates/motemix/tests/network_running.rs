@@ -20,9 +20,114 @@ fn a_message_is_acknowledged_and_lies_in_the_inbox() {
 
     let receiver = running.0.config("receiver");
     let said = motemix(["inbox", "--config", receiver.to_str().unwrap(), "--json"]).succeeds();
-    let messages: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(messages.as_array().unwrap().len(), 1);
-    assert_eq!(messages[0]["text"], "all is well");
+    let message: Value = serde_json::from_str(&said).expect("one line");
+    assert_eq!(message["text"], "all is well");
+}
+
+/// Runs a line of the shell, in which `motemix` is this program.
+fn shell(line: &str) -> program::Run {
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_motemix")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-o", "pipefail", "-c", line]).env("PATH", format!("{}:{path}", folder.display()));
+    program::Run::by(&mut bash)
+}
+
+#[test]
+fn what_a_device_signs_goes_through_pipes_to_whoever_checks_it() {
+    let running = up();
+    let dir = running.dir();
+    let path = |name: &str| running.0.path(name).to_str().unwrap().to_owned();
+    let (mote, receiver) = (path("nodes/mote-1/node.toml"), path("nodes/receiver/node.toml"));
+    let (key, devices) = (path("cellar.key"), path("devices.db"));
+    motemix(["id", "new", &key]).succeeds();
+    let shown = motemix(["id", "show", &key, "--json"]).succeeds();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let identity = shown["identity"].as_str().unwrap();
+    let words = ["object", "authorise", "--devices", &devices, "--identity", identity, "--place", "cellar"];
+    motemix(words).succeeds();
+    shell(&format!("motemix object introduce {key} | motemix send --config {mote}")).succeeds();
+
+    // As it stands: hexadecimal digits, bytes, and what is measured here.
+    let senml = r#"[{"n":"t","u":"Cel","v":21.5}]"#;
+    let sign = format!("echo '{senml}' | motemix object sign {key} --path anonymous --audience motemix");
+    let sent = shell(&format!("{sign} | motemix send --config {mote}")).succeeds();
+    assert!(sent.starts_with("acknowledged by receiver"), "{sent}");
+    shell(&format!("{sign} --raw | motemix send --config {mote} -")).succeeds();
+    motemix(["send", "--config", &mote, "--senml", "t=-3.50:Cel", "--sign", &key]).succeeds();
+    shell(&format!("({sign}; {sign}) | motemix send --config {mote}")).fails(2, &["2 messages, one a line"]);
+    motemix(["send", "--config", &mote, "cafe"]).succeeds();
+
+    let verify = format!("motemix object verify --devices {devices} --audience motemix --json");
+    let run = shell(&format!("motemix inbox --config {receiver} --json | {verify}"));
+    let said: Vec<Value> = run.stdout().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(said[0]["kind"], "introduction", "{} {}", run.stdout(), run.stderr());
+    let values: Vec<_> = said.iter().filter_map(|said| said["senml"][0]["v"].as_f64()).collect();
+    assert_eq!(values, [21.5, 21.5, -3.5], "{}", run.stderr());
+    assert!(said[3]["senml"][0]["bt"].as_f64() > Some(1.7e9), "{}", run.stdout());
+    // The text is none of a device's.
+    assert_eq!(run.status(), 2);
+    assert!(run.stderr().contains("1 of 5 messages are not believed"), "{}", run.stderr());
+
+    for (senml, words) in [
+        ("t=21,5:Cel", "21,5 is no number"),
+        ("t", "write a name"),
+        ("a b=1", "a name begins"),
+        ("t=", "a value is missing"),
+        ("t=1:", "a unit is missing"),
+    ] {
+        let run = motemix(["send", "--config", &mote, "--senml", senml]);
+        assert!(run.status() == 2 && run.stderr().contains(words), "{}", run.stderr());
+    }
+    motemix(["send", "--config", &mote, "--senml", "door=open", "--senml", "on=true"]).succeeds();
+
+    // What arrived since then, and what arrives from now on, until its reader has seen enough.
+    let all = motemix(["inbox", "--config", &receiver, "--since", "1h"]).succeeds();
+    assert!(all.lines().count() == 7 && all.contains("door open, on true"), "{all}");
+    let none = motemix(["inbox", "--config", &receiver, "--since", "2100-01-01T00:00:00Z"]).succeeds();
+    assert_eq!(none, "no messages\n");
+    let run = motemix(["inbox", "--config", &receiver, "--since", "soon"]);
+    assert!(run.status() == 2 && run.stderr().contains("2026-11-29T12:00:00Z"), "{}", run.stderr());
+    let followed = shell(&format!(
+        "cd {dir}; exec 3< <(motemix inbox --config {receiver} --last 1 --follow --json); read -r first <&3; \
+         motemix send --config {mote} 'news' > sent; read -r second <&3; exec 3<&-; \
+         motemix send --config {mote} 'the last' > sent; wait; echo \"$first\"; echo \"$second\""
+    ));
+    let followed = followed.succeeds();
+    let lines: Vec<Value> = followed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["senml"][0]["vs"], &lines[1]["text"]), (&"open".into(), &"news".into()));
+}
+
+#[test]
+fn a_program_measures_and_what_it_does_wrong_is_told_until_it_does_it_right() {
+    let network = Network::init(&["--mean-delay", "10ms", "--readings", "200ms"]);
+    let mote = network.config("mote-1");
+    program::edit(&mote, "[readings]", "[readings]\ncommand = \"cat measured\"");
+    let measured = mote.with_file_name("measured");
+    let running = Running::up(network);
+    let reasons = || running.status_of("mote-1")["status"]["health"]["reasons"].clone();
+    let problem = || {
+        let reasons = reasons();
+        let reason = reasons.as_array()?.iter().find(|reason| reason["concern"] == "readings")?.clone();
+        Some(reason["words"].as_str()?.to_owned())
+    };
+    wait_until("the program's failure is told", || problem().is_some());
+    let said = problem().unwrap();
+    assert!(
+        said.contains("readings are not sent: `cat measured` ended with exit status: 1: cat: "),
+        "{said}"
+    );
+    std::fs::write(&measured, r#"[{"n":"cellar","u":"Cel","v":11.5}]"#).unwrap();
+    wait_until("it is well again", || problem().is_none());
+    let receiver = running.0.config("receiver");
+    let receiver = receiver.to_str().unwrap();
+    // Signed with the key that the network gave to the mote.
+    let believed = || motemix(["inbox", "--config", receiver, "--verify", "--last", "50"]).succeeds();
+    wait_until("a reading is believed", || {
+        believed().lines().any(|line| line.contains("believed,") && line.contains("cellar 11.5 Cel"))
+    });
+    let log = std::fs::read_to_string(mote.with_file_name("node.log")).unwrap();
+    assert!(log.contains("`cat measured` ended with"), "{log}");
 }
 
 #[test]

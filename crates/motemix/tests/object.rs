@@ -469,7 +469,7 @@ fn a_receiver_believes_the_motes_of_its_network_and_nobody_else() {
     let inbox = || {
         let said =
             motemix(["inbox", "--config", &receiver, "--verify", "--last", "1000", "--json"]).succeeds();
-        serde_json::from_str::<Vec<Value>>(&said).unwrap()
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
     let (first, again) = (inbox(), inbox());
     assert_eq!(first, again);

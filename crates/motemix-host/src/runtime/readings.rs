@@ -1,5 +1,6 @@
 //! When a mote sends a reading; what it says comes from whoever runs the node.
 
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rand_core::Rng;
@@ -7,16 +8,19 @@ use rand_core::Rng;
 use super::Source;
 use crate::config::ReadingsConfig;
 
+/// How soon a reading that is still being made is asked for again.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// Readings at random times, so that their times say nothing about the machine.
 pub(super) struct Readings {
     pub(super) to: String,
     mean: Duration,
     next: Instant,
-    source: Source,
+    source: Box<dyn Source>,
 }
 
 impl Readings {
-    pub(super) fn new(config: &ReadingsConfig, source: Source, rng: &mut impl Rng) -> Self {
+    pub(super) fn new(config: &ReadingsConfig, source: Box<dyn Source>, rng: &mut impl Rng) -> Self {
         let mut readings = Self { to: config.to.clone(), mean: config.every, next: Instant::now(), source };
         readings.schedule(rng);
         readings
@@ -33,8 +37,17 @@ impl Readings {
         if now < self.next {
             return None;
         }
+        let Poll::Ready(reading) = self.source.poll(most) else {
+            self.next = now + AGAIN;
+            return None;
+        };
         self.schedule(rng);
-        Some((self.source)(most)).filter(|reading| !reading.is_empty())
+        Some(reading).filter(|reading| !reading.is_empty())
+    }
+
+    /// Why the last one could not be made.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.source.problem()
     }
 
     fn schedule(&mut self, rng: &mut impl Rng) {
@@ -54,7 +67,7 @@ mod tests {
         let mut rng = HostRng::new().unwrap();
         let config = ReadingsConfig::new("receiver", Duration::from_secs(10));
         let before = Instant::now();
-        let mut readings = Readings::new(&config, Box::new(|most| vec![1; most]), &mut rng);
+        let mut readings = Readings::new(&config, Box::new(|most: usize| vec![1; most]), &mut rng);
         assert_eq!(readings.take(before, 9, &mut rng), None);
         let mut sum = Duration::ZERO;
         for _ in 0..2000 {

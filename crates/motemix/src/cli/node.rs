@@ -3,8 +3,10 @@
 use crate::network::documents::parse_authority;
 use clap::{Args, Subcommand};
 use motemix_directory::AuthorityKey;
+use motemix_readings::senml::{BadNumber, Number, Record, Value};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
 ///
@@ -112,12 +114,19 @@ pub struct ConfigFile {
 /// this command for as long as the message takes. Prints how long the message took, over all tries;
 /// with --json, `round_trip_ms` is the time of the acknowledged try alone. Fails if no try is
 /// acknowledged.
+///
+/// What `motemix object` prints is sent as the bytes that were signed, whether it is a line of
+/// hexadecimal digits, a JWS, or bytes (--raw).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix send --config plant/nodes/mote-1/node.toml 'all is well'
   vmstat | tail -1 | motemix send --config plant/nodes/mote-1/node.toml \\
-      --to receiver -")]
+      --to receiver -
+  motemix send --config plant/nodes/mote-1/node.toml \\
+      --senml t=21.5:Cel --senml door=true --sign mote.key
+  motemix object sign mote.key reading.json --path anonymous \\
+      --audience motemix | motemix send --config plant/nodes/mote-1/node.toml")]
 pub struct Send {
     #[command(flatten)]
     pub config: ConfigFile,
@@ -128,6 +137,13 @@ pub struct Send {
     /// The message; without it, or with `-`, it is read from stdin.
     #[arg(value_name = "TEXT")]
     pub text: Option<String>,
+    /// Sends what was measured, as SenML with the time of this moment: a number with or without a
+    /// unit (`t=21.5:Cel`), `true`, `false`, or a text (`state=open`). May be repeated.
+    #[arg(long, value_name = "NAME=VALUE[:UNIT]", value_parser = parse_record, conflicts_with = "text")]
+    pub senml: Vec<Measured>,
+    /// Signs it with this key (`motemix id new`), for the node's network and an anonymous path.
+    #[arg(long, value_name = "KEY", requires = "senml")]
+    pub sign: Option<PathBuf>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
@@ -138,18 +154,31 @@ pub struct Send {
 /// Shows readings in SenML-CBOR (RFC 8428) as values with units, text as text, and everything else
 /// in hexadecimal. Works whether the node runs or not. A full inbox takes no more messages; --keep
 /// makes room.
+///
+/// With --json, each message is one JSON object on a line of its own, which `motemix object verify`
+/// and other programs take from a pipe.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   motemix inbox --config plant/nodes/receiver/node.toml --last 5
   motemix inbox --config plant/nodes/receiver/node.toml --verify
+  motemix inbox --config plant/nodes/receiver/node.toml --since 1h --follow
+  motemix inbox --config plant/nodes/receiver/node.toml --json \\
+      | motemix object verify --devices devices.db --audience motemix
   motemix inbox --config plant/nodes/receiver/node.toml --keep 1000")]
 pub struct Inbox {
     #[command(flatten)]
     pub config: ConfigFile,
-    /// How many of the latest messages to show.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    pub last: u32,
+    /// How many of the latest messages to show: 20, or with --since all of that time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub last: Option<u32>,
+    /// Shows messages that arrived since then: a time such as 2026-11-29T12:00:00Z, or so long ago,
+    /// such as 90min.
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub since: Option<SystemTime>,
+    /// Goes on, and shows each message when it arrives.
+    #[arg(long)]
+    pub follow: bool,
     /// Checks signed readings, and shows whose each is; those that are not believed are shown with
     /// the reason. Notes in the list of devices which it has believed, so that none is believed
     /// again.
@@ -159,9 +188,56 @@ pub struct Inbox {
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub devices: Option<PathBuf>,
     /// Shows nothing, and removes all messages but the newest N.
-    #[arg(long, value_name = "N", conflicts_with_all = ["last", "verify"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["last", "since", "follow", "verify"])]
     pub keep: Option<u32>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// One thing that was measured, from the command line.
+#[derive(Debug, Clone)]
+pub struct Measured(pub Record);
+
+fn parse_record(text: &str) -> Result<Measured, String> {
+    let (name, value) =
+        text.split_once('=').ok_or("write a name, `=` and a value, for example t=21.5:Cel")?;
+    if !motemix_object::is_name(name) {
+        return Err(
+            "a name begins with a letter or digit, and has letters, digits and -:./_ alone".to_owned()
+        );
+    }
+    let (value, unit) = parse_value(value)?;
+    Ok(Measured(Record { name: Some(name.to_owned()), unit, value: Some(value), ..Record::default() }))
+}
+
+fn parse_value(text: &str) -> Result<(Value, Option<String>), String> {
+    if let Some(text) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        return Ok((Value::Text(text.to_owned()), None));
+    }
+    let (number, unit) = text.split_once(':').map_or((text, None), |(number, unit)| (number, Some(unit)));
+    match number.parse::<Number>() {
+        Ok(_) if unit == Some("") => Err("a unit is missing behind `:`".to_owned()),
+        Ok(number) => Ok((Value::Number(number), unit.map(str::to_owned))),
+        Err(BadNumber::Range) => Err(BadNumber::Range.to_string()),
+        // A decimal comma makes no text of a temperature.
+        Err(_) if text.starts_with(|first: char| first.is_ascii_digit() || "+-.,".contains(first)) => {
+            Err(format!("{number} is no number; write it as 21.5, or a text in double quotes"))
+        }
+        Err(_) => match text {
+            "" => Err("a value is missing behind `=`".to_owned()),
+            "true" | "false" => Ok((Value::Boolean(text == "true"), None)),
+            text => Ok((Value::Text(text.to_owned()), None)),
+        },
+    }
+}
+
+/// A moment, or how long ago it was.
+fn parse_since(text: &str) -> Result<SystemTime, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return Ok(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH));
+    }
+    humantime::parse_rfc3339_weak(text).map_err(|_| {
+        "write a time such as 2026-11-29T12:00:00Z (UTC), or so long ago, such as 90min".to_owned()
+    })
 }

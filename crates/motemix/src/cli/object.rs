@@ -125,8 +125,7 @@ Examples:
       | motemix object verify --devices devices.db
   motemix object sign mote.key reading.json --format jws > reading.jws
   motemix object sign mote.key reading.json --path anonymous \\
-      --audience plant --raw \\
-      | motemix send --config plant/nodes/mote-1/node.toml -")]
+      --audience motemix | motemix send --config plant/nodes/mote-1/node.toml")]
 pub struct ObjectSign {
     /// The file of the device's key. Its counter is beside it.
     #[arg(value_name = "KEY")]
@@ -159,7 +158,9 @@ pub struct ObjectSign {
 Examples:
   motemix object verify --devices devices.db reading.txt
   motemix object sign mote.key reading.json \\
-      | motemix object verify --devices devices.db --json")]
+      | motemix object verify --devices devices.db --json
+  motemix inbox --config plant/nodes/receiver/node.toml --follow --json \\
+      | motemix object verify --devices devices.db --audience motemix")]
 pub struct ObjectVerify {
     #[command(flatten)]
     pub devices: DeviceList,

@@ -12,38 +12,95 @@ pub use checked::Checked;
 use motemix_host::store::{Inbox, Message};
 use motemix_object::SealedReading;
 use serde_json::{Value, json};
-use std::time::{Duration, UNIX_EPOCH};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often a followed inbox is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// Messages that are shown unless the command line says otherwise.
+const USUAL_LAST: u32 = 20;
+/// Messages that are read at once.
+const TOGETHER: u32 = 256;
 
 pub fn inbox(args: &Args) -> Result<(), Failure> {
     let config = load_config(&args.config.path)?;
+    let file = config.inbox_file();
     if let Some(keep) = args.keep {
-        return remove(&config.inbox_file(), keep, args.json);
+        return remove(&file, keep, args.json);
     }
-    let messages = recent(&config.inbox_file(), args.last)?;
-    let checked = if args.verify { Some(Checked::new(&config, args.devices.as_deref())?) } else { None };
-    let check = |message: &Message| checked.as_ref().and_then(|checked| checked.of(message));
-    if args.json {
-        let messages: Vec<_> = messages.iter().map(|message| as_json(message, check(message))).collect();
-        return Ok(report::print_json(&messages)?);
-    }
-    if messages.is_empty() {
-        return Ok(report::print(b"no messages\n")?);
-    }
-    let mut table = if checked.is_some() {
-        Table::new(["number", "received", "from", "check", "message"])
-    } else {
-        Table::new(["number", "received", "message"])
+    // What arrives while this is read is shown below.
+    let mut last = newest(&file)?;
+    let messages = match args.since {
+        Some(since) => since_then(&file, since, args.last)?,
+        None => recent(&file, args.last.unwrap_or(USUAL_LAST))?,
     };
-    for message in &messages {
+    let checked = || {
+        let checked = args.verify.then(|| Checked::new(&config, args.devices.as_deref()));
+        checked.transpose()
+    };
+    let is_there = show(&messages, checked()?.as_ref(), args.json, true)?;
+    if !args.follow {
+        if !is_there && !args.json {
+            report::print(b"no messages\n")?;
+        }
+        return Ok(());
+    }
+    if !messages.is_empty() && !is_there {
+        return Ok(());
+    }
+    last = messages.last().map_or(last, |message| message.number);
+    loop {
+        thread::sleep(LOOK);
+        let newest = newest(&file)?;
+        if newest < last {
+            // The inbox was made anew.
+            last = 0;
+        }
+        while newest > last {
+            let messages = after(&file, last)?;
+            let Some(end) = messages.last() else { break };
+            last = end.number;
+            let checked = checked()?;
+            if !show(&messages, checked.as_ref(), args.json, false)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Shows messages. `false` if there are none, or if nobody reads them any more.
+fn show(
+    messages: &[Message],
+    checked: Option<&Checked>,
+    as_json: bool,
+    has_heading: bool,
+) -> Result<bool, Failure> {
+    if messages.is_empty() {
+        return Ok(false);
+    }
+    if as_json {
+        let line = |message: &Message| {
+            report::json_line(&message_as_json(message, checked.and_then(|checked| checked.of(message))))
+        };
+        let lines = messages.iter().map(line).collect::<Result<String, _>>()?;
+        return Ok(report::print_to_reader(lines.as_bytes())?);
+    }
+    let mut table = match (has_heading, checked) {
+        (false, _) => Table::without_heading(),
+        (true, Some(_)) => Table::new(["number", "received", "from", "check", "message"]),
+        (true, None) => Table::new(["number", "received", "message"]),
+    };
+    for message in messages {
         let (number, received) = (message.number.to_string(), date(message));
-        if let Some(checked) = &checked {
+        if let Some(checked) = checked {
             let (from, check) = checked.in_words(message);
             table.row([number, received, from, check, unsigned(&message.data)]);
         } else {
             table.row([number, received, reading::in_words(&message.data)]);
         }
     }
-    Ok(table.print()?)
+    Ok(report::print_to_reader(table.text().as_bytes())?)
 }
 
 /// What a signed reading says, or any other message.
@@ -54,7 +111,7 @@ fn unsigned(data: &[u8]) -> String {
     }
 }
 
-fn remove(file: &std::path::Path, keep: u32, as_json: bool) -> Result<(), Failure> {
+fn remove(file: &Path, keep: u32, as_json: bool) -> Result<(), Failure> {
     let removed = if file.exists() {
         let mut inbox = Inbox::open(file).map_err(Failure::broken)?;
         inbox.remove_all_but(keep).map_err(Failure::failed)?
@@ -68,14 +125,43 @@ fn remove(file: &std::path::Path, keep: u32, as_json: bool) -> Result<(), Failur
     Ok(report::print(format!("removed {removed}\n").as_bytes())?)
 }
 
-/// Reads the file itself, so that it works whether the node runs or not.
-fn recent(file: &std::path::Path, last: u32) -> Result<Vec<Message>, Failure> {
-    // Opening would make an empty inbox for a node that never ran.
-    if !file.exists() {
-        return Ok(Vec::new());
+/// The file itself, so that this works whether the node runs or not; none for a node that never ran:
+/// opening it would make an empty inbox.
+fn open(file: &Path) -> Result<Option<Inbox>, Failure> {
+    if file.exists() { Inbox::open(file).map(Some).map_err(Failure::broken) } else { Ok(None) }
+}
+
+fn recent(file: &Path, last: u32) -> Result<Vec<Message>, Failure> {
+    let inbox = open(file)?;
+    let messages = inbox.map(|inbox| inbox.recent(last)).transpose().map_err(Failure::broken)?;
+    Ok(messages.unwrap_or_default())
+}
+
+fn after(file: &Path, number: u64) -> Result<Vec<Message>, Failure> {
+    let inbox = open(file)?;
+    let messages = inbox.map(|inbox| inbox.after(number, TOGETHER)).transpose().map_err(Failure::broken)?;
+    Ok(messages.unwrap_or_default())
+}
+
+/// The number of the newest message, or 0.
+fn newest(file: &Path) -> Result<u64, Failure> {
+    Ok(recent(file, 1)?.last().map_or(0, |message| message.number))
+}
+
+/// Messages that arrived since then; of many, the latest.
+fn since_then(file: &Path, since: SystemTime, last: Option<u32>) -> Result<Vec<Message>, Failure> {
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut found = Vec::new();
+    let mut number = 0;
+    while let messages = after(file, number)?
+        && let Some(end) = messages.last()
+    {
+        number = end.number;
+        found.extend(messages.into_iter().filter(|message| message.received_at >= since));
     }
-    let inbox = Inbox::open(file).map_err(Failure::broken)?;
-    inbox.recent(last).map_err(Failure::broken)
+    let most = last.map_or(usize::MAX, |last| last as usize);
+    found.drain(..found.len().saturating_sub(most));
+    Ok(found)
 }
 
 /// Dates of five-digit years have no form in RFC 3339; a damaged inbox can have them.
@@ -87,7 +173,7 @@ fn date(message: &Message) -> String {
     humantime::format_rfc3339_millis(UNIX_EPOCH + message.received_at).to_string()
 }
 
-fn as_json(message: &Message, check: Option<Check<'_>>) -> Value {
+fn message_as_json(message: &Message, check: Option<Check<'_>>) -> Value {
     let mut object = json!({
         "number": message.number,
         "received_at": date(message),

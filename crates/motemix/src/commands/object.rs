@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! SenML ─ sign ─ line of hex, bytes, or JWS ─ any way ─ verify ─ list of devices ─ what it says, and whose
+//!                                             └ send ─ mixes ─ inbox --json ┘
 //! server: pair, command ─ sealed or signed for one device ─ any way ─ `id pair`, obey ─ list of servers
 //! ```
 
@@ -15,7 +16,7 @@ mod verify;
 pub use authorise::{authorise, devices};
 pub use device::{introduce, register, sign};
 pub use kind::Kind;
-pub use messages::unarmoured;
+pub use messages::{one_to_send, unarmoured};
 pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 

@@ -1,12 +1,16 @@
 //! `motemix send`: one message and its acknowledgement.
 
 use super::load_config;
+use super::object::one_to_send;
 use crate::cli::Send as Args;
 use crate::failure::Failure;
 use crate::network::{Outcome, RECEIVER, deliver};
+use crate::reading;
 use crate::report;
 use anyhow::Context;
+use motemix_host::NodeConfig;
 use motemix_host::control::{ControlClient, ControlError, ControlProblem};
+use motemix_readings::senml::Pack;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,7 +24,12 @@ const MOST_INPUT: u64 = 1 << 16;
 
 pub fn send(args: &Args) -> Result<(), Failure> {
     let config = load_config(&args.config.path)?;
-    let data = message(args.text.as_deref())?;
+    let data = if args.senml.is_empty() {
+        // What `motemix object sign` prints goes as it was signed.
+        one_to_send(message(args.text.as_deref())?)?
+    } else {
+        own_reading(args, &config)?
+    };
     let to = args.to.clone().or_else(|| config.readings.as_ref().map(|readings| readings.to.clone()));
     let to = to.unwrap_or_else(|| RECEIVER.to_owned());
     let waiting = tell_if_slow(&to);
@@ -52,6 +61,16 @@ pub fn send(args: &Args) -> Result<(), Failure> {
             let text = format!("acknowledged by {to} after {} ms{tries}\n", elapsed.as_millis());
             Ok(report::print(text.as_bytes())?)
         }
+    }
+}
+
+/// What the command line measured, with the time of this moment, and signed if it names a key.
+fn own_reading(args: &Args, config: &NodeConfig) -> Result<Vec<u8>, Failure> {
+    let records = args.senml.iter().map(|record| record.0.clone()).collect();
+    let senml = reading::with_time(Pack { records }, usize::MAX).map_err(Failure::broken)?;
+    match &args.sign {
+        Some(key) => reading::sign_one(key, config, &senml),
+        None => Ok(senml),
     }
 }
 

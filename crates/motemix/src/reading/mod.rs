@@ -2,18 +2,25 @@
 //!
 //! ```text
 //! Sensors ── Reading::now ──▶ Reading ── encode ──▶ SenML-CBOR (RFC 8428) ── decode ──▶ SenML-JSON
+//! a program's SenML ── with_time ───────────────▶      │
+//!                              SignedReadings, sign_one ┴─▶ signed, for an anonymous path
 //! ```
 
+mod program;
 mod sensors;
 mod signed;
 
 pub use motemix_object::{Decimal, Record};
 pub use motemix_readings::senml::decode;
+pub use program::{Bounds, Program};
 pub use sensors::Sensors;
-pub use signed::SignedReadings;
+pub use signed::{SignedReadings, sign_one};
 
+use motemix_host::Source;
 use motemix_object::{SealedReading, write_pack};
+use motemix_readings::senml::{Number, Pack};
 use serde_json::Value;
+use std::task::Poll;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -45,6 +52,36 @@ impl Reading {
             .find_map(|count| write_pack(Some(self.time.as_secs()), &self.records[..count], &mut out));
         out.truncate(len.unwrap_or(0));
         out
+    }
+}
+
+/// The sensors of this machine, in SenML that nobody signs.
+pub struct OwnSensors(pub Sensors);
+
+impl Source for OwnSensors {
+    fn poll(&mut self, most: usize) -> Poll<Vec<u8>> {
+        Poll::Ready(Reading::now(&mut self.0).encode(most))
+    }
+}
+
+/// A pack in CBOR of at most `most` bytes, which says that it is of now, if it says no time and that
+/// fits: whoever gets it later could only guess.
+///
+/// # Errors
+/// It is longer.
+pub fn with_time(mut pack: Pack, most: usize) -> Result<Vec<u8>, String> {
+    let without = pack.to_cbor();
+    let says_time = pack.records.iter().any(|record| record.base_time.is_some() || record.time.is_some());
+    if let Some(first) = pack.records.first_mut().filter(|_| !says_time) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        first.base_time = Number::new(now.as_secs().into(), 0);
+    }
+    let with = pack.to_cbor();
+    match [with, without].into_iter().find(|senml| senml.len() <= most) {
+        Some(senml) => Ok(senml),
+        None => {
+            Err(format!("it has {} bytes as CBOR, and a packet has room for {most}", pack.to_cbor().len()))
+        }
     }
 }
 

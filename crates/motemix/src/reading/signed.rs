@@ -1,14 +1,14 @@
 //! Readings that whoever gets them can check.
 
-use super::{Reading, Sensors};
 use crate::failure::Failure;
-use motemix_host::NodeConfig;
 use motemix_host::keys::DeviceKey;
+use motemix_host::{NodeConfig, Source};
 use motemix_object::{
-    Algorithm, Audience, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
+    Algorithm, Audience, OVERHEAD, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
 };
 use motemix_readings::Counter;
 use std::ops::Range;
+use std::task::{Poll, ready};
 
 /// Numbers that one write to the disk makes available: so many are left out at a restart, and a
 /// verifier's threshold is sixteen times as large.
@@ -22,29 +22,62 @@ const REGISTER_EVERY: u64 = 256;
 /// Room for a registration with a key and the most that stands beside one, twice.
 const REGISTRATION_LEN: usize = 2048;
 
-/// Signs readings of this machine for an anonymous path, for those of its network.
-pub struct SignedReadings {
+/// Signs what a source measures for an anonymous path, for those of its network.
+pub struct SignedReadings<S> {
+    source: S,
     device: DeviceKey,
     network: String,
     counter: Counter,
     numbers: Range<u64>,
-    /// Whether it was said that the last one could not be signed.
-    told: bool,
+    /// Why the last one could not be signed.
+    problem: Option<String>,
 }
 
-impl SignedReadings {
+/// The key of a device that signs on anonymous paths.
+fn load(key: &std::path::Path, config: &NodeConfig) -> Result<DeviceKey, Failure> {
+    Audience::new(&config.network).map_err(Failure::broken)?;
+    let mut device = DeviceKey::load(key).map_err(Failure::broken)?;
+    if device.signer().public_key().algorithm() != Algorithm::Ed25519 {
+        return Err(Failure::broken(format!(
+            "{}: readings through mixes are signed with an Ed25519 key alone, because anybody can compute an ES256 \
+             key from a signature; make one with `motemix id new --algorithm ed25519`",
+            key.display()
+        )));
+    }
+    Ok(device)
+}
+
+/// Signs one reading for an anonymous path, and uses one number of the key.
+///
+/// # Errors
+/// The key cannot be read or is none for this, or its counter does not work.
+pub fn sign_one(key: &std::path::Path, config: &NodeConfig, senml: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut device = load(key, config)?;
+    let number = Counter::beside(key, &device.identity()).take().map_err(Failure::failed)?;
+    sign(&mut device, &config.network, number, senml, senml.len() + OVERHEAD + 8).map_err(Failure::failed)
+}
+
+fn sign(
+    device: &mut DeviceKey,
+    network: &str,
+    number: Reserved,
+    senml: &[u8],
+    most: usize,
+) -> Result<Vec<u8>, ObjectError> {
+    let identity = device.identity();
+    let audience = Audience::new(network).unwrap_or_default();
+    let mut sealer = Sealer { signer: device.signer(), identity, path: Path::Anonymous, audience };
+    let mut out = vec![0; most];
+    let len = sealer.seal(number, senml, &mut out)?;
+    out.truncate(len);
+    Ok(out)
+}
+
+impl<S: Source> SignedReadings<S> {
     /// # Errors
     /// The key cannot be read, or the network's name is too long.
-    pub fn new(key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
-        Audience::new(&config.network).map_err(Failure::broken)?;
-        let mut device = DeviceKey::load(key).map_err(Failure::broken)?;
-        if device.signer().public_key().algorithm() != Algorithm::Ed25519 {
-            return Err(Failure::broken(format!(
-                "{}: readings through mixes are signed with an Ed25519 key alone, because anybody can compute an ES256 \
-                 key from a signature; make one with `motemix id new --algorithm ed25519`",
-                key.display()
-            )));
-        }
+    pub fn new(source: S, key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
+        let device = load(key, config)?;
         let counter = Counter::beside(key, &device.identity());
         let earlier = config.state.join("readings.counter");
         if earlier.exists() {
@@ -56,38 +89,24 @@ impl SignedReadings {
             )));
         }
         Ok(Self {
+            source,
             network: config.network.clone(),
             // Beside the key, whoever signs with it: a number is used once, also if this node's
             // state is removed, or another node or person has the key.
             counter,
             device,
             numbers: 0..0,
-            told: false,
+            problem: None,
         })
     }
 
-    /// What is measured now, signed, in at most `most` bytes; nothing if that fails, which is said
-    /// once.
-    pub fn next(&mut self, sensors: &mut Sensors, most: usize) -> Vec<u8> {
-        let signed = self.number().and_then(|number| {
-            if number.number() != 0 && number.number().is_multiple_of(REGISTER_EVERY) {
-                return self.register(number.number() + 1, most).map_err(Failure::failed);
-            }
-            let senml = Reading::now(sensors).encode(senml_len(most));
-            self.sign(number, &senml, most).map_err(Failure::failed)
-        });
-        match signed {
-            Ok(reading) => {
-                self.told = false;
-                reading
-            }
-            Err(failure) => {
-                if !std::mem::replace(&mut self.told, true) {
-                    eprintln!("motemix: readings are not sent: {failure}");
-                }
-                Vec::new()
-            }
+    /// What was measured, signed, in at most `most` bytes.
+    fn next(&mut self, senml: &[u8], most: usize) -> Result<Vec<u8>, Failure> {
+        let number = self.number()?;
+        if number.number() != 0 && number.number().is_multiple_of(REGISTER_EVERY) {
+            return self.register(number.number() + 1, most).map_err(Failure::failed);
         }
+        sign(&mut self.device, &self.network, number, senml, most).map_err(Failure::failed)
     }
 
     fn number(&mut self) -> Result<Reserved, Failure> {
@@ -113,26 +132,38 @@ impl SignedReadings {
         out.truncate(len);
         if len > most { Err(ObjectError::Room) } else { Ok(out) }
     }
+}
 
-    fn sign(&mut self, number: Reserved, senml: &[u8], most: usize) -> Result<Vec<u8>, ObjectError> {
-        let identity = self.device.identity();
-        let audience = Audience::new(&self.network).unwrap_or_default();
-        let mut sealer = Sealer { signer: self.device.signer(), identity, path: Path::Anonymous, audience };
-        let mut out = vec![0; most];
-        let len = sealer.seal(number, senml, &mut out)?;
-        out.truncate(len);
-        Ok(out)
+impl<S: Source> Source for SignedReadings<S> {
+    fn poll(&mut self, most: usize) -> Poll<Vec<u8>> {
+        let senml = ready!(self.source.poll(senml_len(most)));
+        self.problem = None;
+        if senml.is_empty() {
+            return Poll::Ready(senml);
+        }
+        Poll::Ready(self.next(&senml, most).unwrap_or_else(|failure| {
+            self.problem = Some(failure.to_string());
+            Vec::new()
+        }))
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.clone().or_else(|| self.source.problem())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::{OwnSensors, Sensors};
     use motemix_object::{OtherKind, Policy};
     use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 
     /// A device whose verifier was away while its counter went on to this number.
-    fn device(folder: &std::path::Path, others: &[(OtherKind, Vec<u8>)]) -> (SignedReadings, Verifier) {
+    fn device(
+        folder: &std::path::Path,
+        others: &[(OtherKind, Vec<u8>)],
+    ) -> (SignedReadings<OwnSensors>, Verifier) {
         let device = DeviceKey::create(folder.join("key"), Algorithm::Ed25519, others).unwrap();
         let mut devices = Devices::open(folder.join("devices.db")).unwrap();
         let by = motemix_readings::devices::Admitted::ByList;
@@ -140,7 +171,8 @@ mod tests {
         let counter = Counter::at(folder.join("counter"));
         counter.move_to(5000).unwrap();
         let network = "plant".to_owned();
-        let signed = SignedReadings { device, network, counter, numbers: 0..0, told: false };
+        let source = OwnSensors(Sensors::new());
+        let signed = SignedReadings { source, device, network, counter, numbers: 0..0, problem: None };
         (signed, Verifier::new(devices, Policy::WINDOW))
     }
 
@@ -153,11 +185,12 @@ mod tests {
         config.state = folder.path().to_owned();
         let earlier = folder.path().join("readings.counter");
         std::fs::write(&earlier, "").unwrap();
-        let refused = SignedReadings::new(&key, &config).err().unwrap().to_string();
+        let refused =
+            SignedReadings::new(OwnSensors(Sensors::new()), &key, &config).err().unwrap().to_string();
         let (_, to) = refused.split_once("`mv ").unwrap();
         let (from, to) = to.split_once('`').unwrap().0.split_once(' ').unwrap();
         std::fs::rename(from, to).unwrap();
-        assert!(SignedReadings::new(&key, &config).is_ok());
+        assert!(SignedReadings::new(OwnSensors(Sensors::new()), &key, &config).is_ok());
     }
 
     #[test]
@@ -171,7 +204,7 @@ mod tests {
             let mut config = NodeConfig::new(node, Some(1), "plant", Vec::new(), 0);
             config.state = folder.path().join(node);
             std::fs::create_dir_all(&config.state).unwrap();
-            let mut signed = SignedReadings::new(&key, &config).unwrap();
+            let mut signed = SignedReadings::new(OwnSensors(Sensors::new()), &key, &config).unwrap();
             numbers.push(signed.number().unwrap().number());
             numbers.push(Counter::beside(&key, &identity).take().unwrap().number());
             std::fs::remove_dir_all(&config.state).unwrap();
@@ -189,7 +222,7 @@ mod tests {
             let audience = Audience::new("plant").unwrap();
             let (mut refused, mut registered, mut believed) = (0, 0, 0);
             for _ in 0..=all {
-                let message = signed.next(&mut Sensors::new(), most);
+                let Poll::Ready(message) = signed.poll(most) else { panic!("sensors are there at once") };
                 assert!(!message.is_empty() && message.len() <= most, "{}", message.len());
                 match verifier.look_at(&message, audience, 1) {
                     Ok(Accepted::Reading { .. }) => believed += 1,

@@ -14,10 +14,15 @@ use std::io::{self, ErrorKind, Write};
 
 /// Writes to stdout; a reader that has seen enough, as `head`, is no error.
 pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    print_to_reader(bytes).map(|_| ())
+}
+
+/// Writes to stdout. `false` if its reader has gone, as `head` does when it has seen enough.
+pub fn print_to_reader(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to stdout"),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true).context("cannot write to stdout"),
     }
 }
 

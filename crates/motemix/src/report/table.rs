@@ -34,8 +34,12 @@ impl Table {
     }
 
     pub fn print(&self) -> Result<()> {
+        super::print(self.text().as_bytes())
+    }
+
+    /// Its lines.
+    pub fn text(&self) -> String {
         // Columns are padded to their width; the last one needs no blanks after it.
-        let lines = self.0.lines().map(|line| line.trim_end().to_owned() + "\n");
-        super::print(lines.collect::<String>().as_bytes())
+        self.0.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
     }
 }

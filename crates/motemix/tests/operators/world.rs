@@ -242,9 +242,11 @@ impl World {
 
     pub fn inbox(&self, receiver: &str) -> Vec<String> {
         let words = ["inbox", "--json", "--last", "100000", "--config", &self.config(receiver)];
-        let messages: Value = serde_json::from_str(&motemix(words).succeeds()).expect("JSON");
-        let text = |message: &Value| message["text"].as_str().expect("a text").to_owned();
-        messages.as_array().expect("a list").iter().map(text).collect()
+        let text = |line: &str| {
+            let message: Value = serde_json::from_str(line).expect("JSON");
+            message["text"].as_str().expect("a text").to_owned()
+        };
+        motemix(words).succeeds().lines().map(text).collect()
     }
 
     /// The epochs of which an authority has a document.

@@ -27,9 +27,11 @@ impl Running {
     pub fn inbox(&self, node: &str) -> Vec<String> {
         let config = self.0.config(node);
         let words = ["inbox", "--json", "--last", "100000", "--config", config.to_str().expect("UTF-8")];
-        let messages: Value = serde_json::from_str(&motemix(words).succeeds()).expect("JSON");
-        let text = |message: &Value| message["text"].as_str().expect("a text").to_owned();
-        messages.as_array().expect("a list").iter().map(text).collect()
+        let text = |line: &str| {
+            let message: Value = serde_json::from_str(line).expect("JSON");
+            message["text"].as_str().expect("a text").to_owned()
+        };
+        motemix(words).succeeds().lines().map(text).collect()
     }
 
     /// What `motemix net status` says of each node.

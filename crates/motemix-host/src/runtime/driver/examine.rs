@@ -15,6 +15,7 @@ use crate::keys::KeyProblem;
 use crate::link::SessionCounters;
 use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
+use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, cover, find_me};
 use crate::store::{StoreError, StoreProblem};
@@ -136,6 +137,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
         reasons.extend(self.examine_cover());
         let trouble = self.trouble.as_mut().and_then(|trouble| trouble());
         reasons.extend(trouble.map(|words| Reason::warning(Concern::Broker, words)));
+        let unmeasured = self.readings.as_ref().and_then(Readings::problem);
+        let unmeasured = unmeasured.map(|words| format!("readings are not sent: {words}"));
+        reasons.extend(unmeasured.map(|words| Reason::warning(Concern::Readings, words)));
         self.shared.set_health(self.examination.watch.tell(reasons));
     }
 

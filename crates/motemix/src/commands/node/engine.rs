@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::network::{Outcome, deliver};
-use crate::reading::{Reading, Sensors, SignedReadings};
+use crate::reading::{Bounds, OwnSensors, Program, Sensors, SignedReadings};
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
 use motemix_host::supervisor::Supervisor;
@@ -53,14 +53,23 @@ pub fn send_once(config: &NodeConfig, to: &str, data: &[u8]) -> Result<Outcome, 
     })
 }
 
-/// Readings of this machine, signed if the configuration names a key.
-fn source(config: &NodeConfig, readings: &ReadingsConfig) -> Result<Source, Failure> {
-    let mut sensors = Sensors::new();
-    let Some(key) = &readings.key else {
-        return Ok(Box::new(move |most| Reading::now(&mut sensors).encode(most)));
-    };
-    let mut signed = SignedReadings::new(key, config)?;
-    Ok(Box::new(move |most| signed.next(&mut sensors, most)))
+/// Readings of this machine or of a program, signed if the configuration names a key.
+fn source(config: &NodeConfig, readings: &ReadingsConfig) -> Result<Box<dyn Source>, Failure> {
+    match &readings.command {
+        Some(command) => signed(Program::new(command, &readings.folder, Bounds::USUAL), config, readings),
+        None => signed(OwnSensors(Sensors::new()), config, readings),
+    }
+}
+
+fn signed(
+    source: impl Source + 'static,
+    config: &NodeConfig,
+    readings: &ReadingsConfig,
+) -> Result<Box<dyn Source>, Failure> {
+    Ok(match &readings.key {
+        Some(key) => Box::new(SignedReadings::new(source, key, config)?),
+        None => Box::new(source),
+    })
 }
 
 /// Obeys servers, if the configuration says where their commands go.

@@ -3,6 +3,8 @@
 
 use super::{MOST_MESSAGE, place};
 use crate::failure::Failure;
+use motemix_object::{Credential, Sign1, claimed_algorithm};
+use motemix_readings::jws;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -17,6 +19,35 @@ pub fn unarmoured(bytes: Vec<u8>) -> Vec<u8> {
         Err(_) if text.starts_with(b"ey") => text.to_vec(),
         Err(_) => bytes,
     }
+}
+
+/// What is to be sent: a signed object without its armour, anything else as it is. A text that is
+/// an object by chance does not exist: an object has one form, and ends with a signature or a key.
+pub fn one_to_send(data: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    let lines: Vec<_> =
+        data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
+    if let [first, _, ..] = lines[..]
+        && object_in(first).is_some()
+    {
+        return Err(Failure::broken(format!(
+            "{} messages, one a line; `send` sends one: give it each by itself",
+            lines.len()
+        )));
+    }
+    let object = if let [line] = lines[..] { object_in(line) } else { None };
+    Ok(object.unwrap_or(data))
+}
+
+/// The object that a line is the armour of.
+fn object_in(line: &[u8]) -> Option<Vec<u8>> {
+    let object = unarmoured(line.to_vec());
+    let is_binary = || {
+        Sign1::parse(&object).is_ok()
+            || Credential::parse(&object).is_ok()
+            || claimed_algorithm(&object).is_ok()
+    };
+    let is_twin = || std::str::from_utf8(&object).is_ok_and(|text| jws::open(text).is_ok());
+    (is_binary() || is_twin()).then_some(object)
 }
 
 /// One message, and in which line of the input it is; none if the input is that message.
