@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_coap::{Event, Incoming, Peer, Ticket};
+use motemix_host::memory;
 use motemix_time::Instant;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
@@ -164,8 +165,9 @@ impl<S: Store> Server<S> {
         let mut identities = Vec::new();
         if let Some(folder) = &listen.keys {
             let own;
-            (own, identities) = sessions::own_keys(folder)?;
-            let (protection, shared) = sessions::protection(&policy, own, folder, inside.mirror())?;
+            (own, identities) = memory::wiped(|| sessions::own_keys(folder))?;
+            let mirror = inside.mirror();
+            let (protection, shared) = memory::wiped(|| sessions::protection(&policy, own, folder, mirror))?;
             datagrams.protect(protection, shared);
         }
         let opened = Opened { coap: addresses, local: listen.local.clone(), identities };
@@ -237,6 +239,8 @@ impl<S: Store> Server<S> {
                 }
                 continue;
             }
+            // While it waits, nothing of contexts and handshakes that have ended is below.
+            memory::wipe_stack();
             let wake = self.wake();
             tokio::select! {
                 () = &mut stop => break,

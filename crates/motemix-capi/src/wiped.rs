@@ -3,7 +3,7 @@
 //! A secret wipes itself where it is dropped, but each move of it leaves a copy on the stack. The
 //! stack belongs to the C program, which may hand its memory on.
 
-pub(crate) use motemix_crypto::secret::zeroize_stack;
+pub(crate) use motemix_crypto::secret::{wiped, zeroize_stack};
 
 /// What opening a mote, which makes its key, takes of the stack, but for its last frames.
 pub(crate) const OPEN: usize = depth(2944);
@@ -43,17 +43,4 @@ pub(crate) mod diet {
 const fn depth(on_a_board: usize) -> usize {
     let is_board = cfg!(all(target_os = "none", target_pointer_width = "32"));
     if is_board { on_a_board } else { 3 * on_a_board }
-}
-
-/// Does what works with keys, and wipes `DEPTH` bytes of the stack that it did it on.
-pub(crate) fn wiped<const DEPTH: usize, T>(work: impl FnOnce() -> T) -> T {
-    let done = framed(work);
-    zeroize_stack::<DEPTH>();
-    done
-}
-
-/// In a frame of its own, so that the frame can be wiped.
-#[inline(never)]
-fn framed<T>(work: impl FnOnce() -> T) -> T {
-    work()
 }

@@ -63,9 +63,19 @@ impl<const N: usize> ConstantTimeEq for Secret<N> {
     }
 }
 
+/// Takes what is in a place, and leaves none of its bytes there: [`Option::take`] marks the place as
+/// empty, and what was moved out of it stays readable. `blank` is a value without a secret that has
+/// as many bytes.
+pub fn take<T>(place: &mut Option<T>, blank: T) -> Option<T> {
+    let taken = place.replace(blank);
+    // The blank is dropped where it lies, so it is written there.
+    *place = None;
+    taken
+}
+
 /// Does `work`, and wipes so many bytes of the stack that it ran on: what it kept there does not
-/// wipe itself.
-pub(crate) fn wiped<const STACK_LEN: usize, T>(work: impl FnOnce() -> T) -> T {
+/// wipe itself. What it returns by value is the caller's to wipe.
+pub fn wiped<const STACK_LEN: usize, T>(work: impl FnOnce() -> T) -> T {
     let made = framed(work);
     zeroize_stack::<STACK_LEN>();
     made

@@ -2,7 +2,11 @@
 //! backend; and batches in the lanes of its vectors.
 
 use motemix_crypto::curve::lanes::{self, Lanes};
+use motemix_crypto::secret::wiped;
 use motemix_crypto::{AsReceived, Curve, Pair, Portable, PublicKey, Secret, SharedSecret};
+
+/// More than either backend keeps on the stack, in bytes: they copy scalars there.
+const STACK_LEN: usize = 4 << 10;
 
 /// The fastest curve of this machine; looks once what its processor has.
 #[derive(Debug, Clone, Copy)]
@@ -26,15 +30,19 @@ impl Curve for HostCurve {
     type Point = AsReceived<Self>;
 
     fn public_key(secret: &Secret<32>) -> PublicKey {
-        if fast::is_available() { fast::public_key(secret) } else { Portable::public_key(secret) }
+        wiped::<STACK_LEN, _>(|| {
+            if fast::is_available() { fast::public_key(secret) } else { Portable::public_key(secret) }
+        })
     }
 
     fn diffie_hellman(secret: &Secret<32>, point: &PublicKey) -> Option<SharedSecret> {
-        if fast::is_available() {
-            fast::diffie_hellman(secret, point)
-        } else {
-            Portable::diffie_hellman(secret, point)
-        }
+        wiped::<STACK_LEN, _>(|| {
+            if fast::is_available() {
+                fast::diffie_hellman(secret, point)
+            } else {
+                Portable::diffie_hellman(secret, point)
+            }
+        })
     }
 
     fn lanes() -> usize {

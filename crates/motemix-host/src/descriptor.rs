@@ -9,6 +9,7 @@ use crate::NodeConfig;
 use crate::clock::unix_time;
 use crate::curve::HostCurve;
 use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
+use crate::memory::wiped;
 
 /// Epochs whose keys a descriptor has.
 pub const KEYS_AHEAD: u32 = 72;
@@ -37,10 +38,23 @@ pub fn describe(
     identity: &IdentityKeyFile,
     present: Epoch,
 ) -> Result<(Epoch, Vec<u8>), DescribeError> {
+    wiped(|| describe_keys(config, listen, key, identity, present))
+}
+
+fn describe_keys(
+    config: &NodeConfig,
+    listen: &[SocketAddr],
+    key: &NodeKey,
+    identity: &IdentityKeyFile,
+    present: Epoch,
+) -> Result<(Epoch, Vec<u8>), DescribeError> {
     let section = config.directory.as_ref();
     let first = key.epoch().max(present);
     let mix_keys = (0..KEYS_AHEAD)
-        .map(|ahead| Ok(HostCurve::public_key(&key.mix_secret(Epoch(first.0.saturating_add(ahead)))?)))
+        .map(|ahead| {
+            let secret = key.mix_secret(Epoch(first.0.saturating_add(ahead)))?;
+            Ok(HostCurve::public_key(&secret))
+        })
         .collect::<Result<Vec<PublicKey>, KeyError>>()?;
     let mut capabilities = Capabilities::default();
     capabilities.mix = section.is_some_and(|section| section.mix);

@@ -22,6 +22,7 @@ use motemix_directory::{
 use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
+use crate::memory::wiped;
 use crate::store::Birth;
 use crate::store::file::{folder_open_to_all, open};
 use place::Place;
@@ -41,7 +42,8 @@ const NEIGHBOUR_TITLE: &str = "motemix neighbour key 1";
 /// A node's forward-secure key and the file it lives in.
 pub struct NodeKey {
     path: PathBuf,
-    ratchet: KeyRatchet,
+    /// Where the seed lies and stays: a value that is moved leaves a copy behind.
+    ratchet: Box<KeyRatchet>,
     /// What the file says of where it is. Files of earlier versions did not.
     place: Option<Box<Place>>,
     /// Whether it was made anew, and no epoch has begun with it since.
@@ -56,7 +58,7 @@ impl NodeKey {
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>, epoch: Epoch) -> Result<Self, KeyError> {
         let path = path.as_ref();
-        let ratchet = KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?));
+        let ratchet = wiped(|| fresh_ratchet(path, epoch))?;
         let mut key = Self { path: path.to_owned(), ratchet, place: None, renewed: false };
         key.write(None, Replace::Never)?;
         Ok(key)
@@ -65,7 +67,7 @@ impl NodeKey {
     /// Puts a new key, for `epoch` and those after it, in place of one that may have been used
     /// elsewhere. `mark` is that of the new mark of replay logs.
     pub(crate) fn renew(path: &Path, epoch: Epoch, mark: Birth) -> Result<Self, KeyError> {
-        let ratchet = KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?));
+        let ratchet = wiped(|| fresh_ratchet(path, epoch))?;
         let mut key = Self { path: path.to_owned(), ratchet, place: None, renewed: true };
         key.write(Some(mark), Replace::Earlier)?;
         Ok(key)
@@ -95,7 +97,10 @@ impl NodeKey {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        let path = path.as_ref();
+        wiped(|| Self::read(path.as_ref()))
+    }
+
+    fn read(path: &Path) -> Result<Self, KeyError> {
         let text = file::read(path)?;
         let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
         let epoch = Epoch(lines.number("epoch", "`epoch` and a number")?);
@@ -104,7 +109,7 @@ impl NodeKey {
             return Err(lines.malformed("`place` and where the file is"));
         }
         let seed = lines.last_seed("seed", "`seed` and 64 hex digits")?;
-        let ratchet = KeyRatchet::new(epoch, Secret::new(*seed));
+        let ratchet = Box::new(KeyRatchet::new(epoch, Secret::new(*seed)));
         Ok(Self { path: path.to_owned(), ratchet, place: place.flatten().map(Box::new), renewed: false })
     }
 
@@ -113,12 +118,13 @@ impl NodeKey {
         self.ratchet.epoch()
     }
 
-    /// The X25519 mix key of an epoch.
+    /// The X25519 mix key of an epoch, in a box of its own.
     ///
     /// # Errors
     /// The epoch has passed, or it is implausibly far ahead.
-    pub fn mix_secret(&self, epoch: Epoch) -> Result<Secret<32>, KeyError> {
-        self.ratchet.mix_secret(epoch).map_err(|refused| self.refused(refused))
+    pub fn mix_secret(&self, epoch: Epoch) -> Result<Box<Secret<32>>, KeyError> {
+        let secret = wiped(|| self.ratchet.mix_secret(epoch).map(Box::new));
+        secret.map_err(|refused| self.refused(refused))
     }
 
     /// Erases the keys of all epochs before `epoch`, in memory and in the file.
@@ -133,8 +139,11 @@ impl NodeKey {
         if epoch == self.epoch() {
             return Ok(());
         }
-        let mut ratchet = self.ratchet.duplicate();
-        ratchet.advance_to(epoch).map_err(|refused| self.refused(refused))?;
+        let ratchet = wiped(|| {
+            let mut ratchet = Box::new(self.ratchet.duplicate());
+            ratchet.advance_to(epoch).map(|()| ratchet)
+        });
+        let ratchet = ratchet.map_err(|refused| self.refused(refused))?;
         let mut next = Self { path: self.path.clone(), ratchet, place: None, renewed: self.renewed };
         next.write(self.place.as_ref().and_then(|place| place.mark), Replace::Earlier)?;
         *self = next;
@@ -158,10 +167,10 @@ impl NodeKey {
             file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
             text
         };
-        let written = match replace {
+        let written = wiped(|| match replace {
             Replace::Never => crate::store::file::create_knowing(&self.path, 0o600, text),
             Replace::Earlier => crate::store::file::replace_knowing(&self.path, 0o600, text),
-        };
+        });
         written.map_err(|error| refused(&self.path, error))?;
         self.place = birth_of(&self.path).map(place).map(Box::new);
         Ok(())
@@ -176,7 +185,7 @@ impl fmt::Debug for NodeKey {
 
 /// The key with which an authority signs network documents, and the file it lives in.
 pub struct AuthorityKeyFile {
-    secret: AuthoritySecret,
+    secret: Box<AuthoritySecret>,
 }
 
 impl AuthorityKeyFile {
@@ -185,8 +194,9 @@ impl AuthorityKeyFile {
     /// # Errors
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        create_seed(path.as_ref(), AUTHORITY_TITLE)
-            .map(|seed| Self { secret: AuthoritySecret::from_bytes(&seed) })
+        let made = |seed: &[u8; 32]| Box::new(AuthoritySecret::from_bytes(seed));
+        wiped(|| create_seed(path.as_ref(), AUTHORITY_TITLE).map(|seed| made(&seed)))
+            .map(|secret| Self { secret })
     }
 
     /// Reads a key file.
@@ -194,8 +204,9 @@ impl AuthorityKeyFile {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        load_seed(path.as_ref(), AUTHORITY_TITLE)
-            .map(|seed| Self { secret: AuthoritySecret::from_bytes(&seed) })
+        let made = |seed: &[u8; 32]| Box::new(AuthoritySecret::from_bytes(seed));
+        wiped(|| load_seed(path.as_ref(), AUTHORITY_TITLE).map(|seed| made(&seed)))
+            .map(|secret| Self { secret })
     }
 
     /// The key itself; it wipes itself when it is dropped.
@@ -217,7 +228,7 @@ impl fmt::Debug for AuthorityKeyFile {
 
 /// The key by which authorities know a node for as long as it exists, and the file it lives in.
 pub struct IdentityKeyFile {
-    secret: IdentitySecret,
+    secret: Box<IdentitySecret>,
 }
 
 impl IdentityKeyFile {
@@ -226,8 +237,9 @@ impl IdentityKeyFile {
     /// # Errors
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        create_seed(path.as_ref(), IDENTITY_TITLE)
-            .map(|seed| Self { secret: IdentitySecret::from_bytes(&seed) })
+        let made = |seed: &[u8; 32]| Box::new(IdentitySecret::from_bytes(seed));
+        wiped(|| create_seed(path.as_ref(), IDENTITY_TITLE).map(|seed| made(&seed)))
+            .map(|secret| Self { secret })
     }
 
     /// Reads a key file.
@@ -235,8 +247,9 @@ impl IdentityKeyFile {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        load_seed(path.as_ref(), IDENTITY_TITLE)
-            .map(|seed| Self { secret: IdentitySecret::from_bytes(&seed) })
+        let made = |seed: &[u8; 32]| Box::new(IdentitySecret::from_bytes(seed));
+        wiped(|| load_seed(path.as_ref(), IDENTITY_TITLE).map(|seed| made(&seed)))
+            .map(|secret| Self { secret })
     }
 
     /// The key itself; it wipes itself when it is dropped.
@@ -276,12 +289,15 @@ fn load_seed(path: &Path, title: &'static str) -> Result<Zeroizing<[u8; 32]>, Ke
 ///
 /// # Errors
 /// There is such a file already, it cannot be written, or the platform has no entropy.
-pub fn create_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyError> {
-    let path = path.as_ref();
+pub fn create_neighbour_key(path: impl AsRef<Path>) -> Result<Box<PrivateKey>, KeyError> {
+    wiped(|| make_neighbour_key(path.as_ref()))
+}
+
+fn make_neighbour_key(path: &Path) -> Result<Box<PrivateKey>, KeyError> {
     let key = loop {
         // One seed of 2³² is no scalar of the curve.
         if let Ok(key) = PrivateKey::new(Secret::new(*fresh_seed(path)?)) {
-            break key;
+            break Box::new(key);
         }
     };
     let mut text = Zeroizing::new(Vec::with_capacity(256));
@@ -296,13 +312,17 @@ pub fn create_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyErr
 ///
 /// # Errors
 /// It cannot be read, others than its owner may use it, or its text is malformed.
-pub fn load_neighbour_key(path: impl AsRef<Path>) -> Result<PrivateKey, KeyError> {
+pub fn load_neighbour_key(path: impl AsRef<Path>) -> Result<Box<PrivateKey>, KeyError> {
+    wiped(|| read_neighbour_key(path.as_ref()))
+}
+
+fn read_neighbour_key(path: &Path) -> Result<Box<PrivateKey>, KeyError> {
     const FORMAT: &str = "`key` and 64 hex digits, which are a P-256 key";
-    let path = path.as_ref();
     let text = file::read(path)?;
     let lines = file::Lines::below(path, &text, NEIGHBOUR_TITLE)?;
     let key = lines.last_seed("key", FORMAT)?;
     PrivateKey::new(Secret::new(*key))
+        .map(Box::new)
         .map_err(|_| KeyError::new(path, KeyProblem::Malformed { line: 2, expected: FORMAT }))
 }
 
@@ -322,6 +342,10 @@ fn refused(path: &Path, error: std::io::Error) -> KeyError {
         _ => KeyProblem::Write(error),
     };
     KeyError::new(path, problem)
+}
+
+fn fresh_ratchet(path: &Path, epoch: Epoch) -> Result<Box<KeyRatchet>, KeyError> {
+    Ok(Box::new(KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?))))
 }
 
 fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {

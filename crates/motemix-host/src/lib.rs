@@ -29,6 +29,7 @@ pub mod documents;
 pub mod health;
 pub mod keys;
 pub mod link;
+pub mod memory;
 pub mod metrics;
 mod places;
 pub mod rng;

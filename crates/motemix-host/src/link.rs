@@ -17,7 +17,7 @@ pub mod udp;
 pub use batch::{BATCH, Batch, Outbox, Outgoing};
 pub use fair::{FairQueue, Sources};
 pub use faults::Loss;
-pub use key_log::KeyLog;
+pub use key_log::{DatagramKeyLog, KeyLog};
 pub use radio::RadioLink;
 pub use radio_socket::RadioSocket;
 pub use sessions::{PAYLOAD_OVERHEAD, SessionCounters, Sessions, SocketNetwork, SocketNode};

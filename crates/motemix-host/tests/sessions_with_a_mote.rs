@@ -68,7 +68,7 @@ impl Two {
             route: Some(v6(address).into()),
             mix_key: BoardCurve::public_key(&secret(byte)),
         });
-        let own_key = (secret(1), BoardCurve::public_key(&secret(1)));
+        let own_key = (Box::new(secret(1)), BoardCurve::public_key(&secret(1)));
         host.follow(SocketNetwork { nodes: nodes.into(), epoch: EPOCH, own_key });
         let slots = [(); 4].map(|()| SessionSlot::FREE);
         let mote = Sessions::new(&LinkSettings::new(), Box::leak(Box::new(slots)));

@@ -43,7 +43,7 @@ mod drops;
 use core::fmt;
 use core::time::Duration;
 
-use motemix_crypto::Secret;
+use motemix_crypto::secret::{self, Secret};
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
@@ -464,8 +464,9 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
     }
 
     /// What came of a handshake.
-    pub const fn poll_event(&mut self) -> Option<Event> {
-        self.event.take()
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let blank = Event::Key { peer: self.me, key: Secret::zero(), role: Role::Initiator };
+        secret::take(&mut self.event, blank)
     }
 
     fn complete(&mut self, peer: Peer, key: Secret<KEY_LEN>, role: Role) {

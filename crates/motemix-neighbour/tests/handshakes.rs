@@ -1,5 +1,7 @@
 //! Neighbours that have never met make keys, over an air that loses and a stranger who forges.
 
+#[path = "handshakes/left.rs"]
+mod left;
 #[path = "handshakes/world.rs"]
 mod world;
 

@@ -3,9 +3,17 @@
 use clap::Parser;
 use motemix::cli::Cli;
 use motemix::program;
+use std::alloc::System;
 use std::process::ExitCode;
+use zeroizing_alloc::ZeroAlloc;
+
+/// What is freed is wiped: texts of keys, buffers that grew, what libraries keep of secrets.
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
 
 fn main() -> ExitCode {
+    // Any command may read a key.
+    motemix_host::memory::protect();
     let cli = Cli::parse();
     program::run_in_format("motemix", &cli.log, cli.log_format, || motemix::run(cli.command))
 }

@@ -5,6 +5,8 @@
 mod broker;
 #[path = "broker_devices/elsewhere.rs"]
 mod elsewhere;
+#[path = "broker_devices/memory.rs"]
+mod memory;
 #[path = "broker_devices/preshared.rs"]
 mod preshared;
 mod program;

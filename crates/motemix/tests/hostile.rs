@@ -86,7 +86,7 @@ impl Stranger {
     fn is_the_key_of(&self, epoch: u32, public: PublicKey) {
         let file = self.network.running.0.path(&format!("nodes/{}/node.key", self.target));
         let secret = NodeKey::load(file).unwrap().mix_secret(Epoch(epoch)).unwrap();
-        assert_eq!(MixKey::new(secret).public_key::<Portable>(), public);
+        assert_eq!(MixKey::new(*secret).public_key::<Portable>(), public);
     }
 }
 

@@ -52,7 +52,10 @@ fn units_are_sound_and_leave_little_to_a_node() {
         let unit = path.file_name().and_then(|name| name.to_str()).expect("UTF-8");
         assert!(text.contains("ExecStart=/usr/bin/motemix "), "{unit}");
         // What is started again when it is stuck says that it is not; `supervised.rs` hears it.
-        for line in ["Type=notify", "WatchdogSec=120", "Restart=on-failure"] {
+        // And what is in its memory stays there.
+        for line in
+            ["Type=notify", "WatchdogSec=120", "Restart=on-failure", "LimitCORE=0", "LimitMEMLOCK=infinity"]
+        {
             assert!(text.lines().any(|found| found == line), "{unit} has no {line}");
         }
         // It need not be installed here.

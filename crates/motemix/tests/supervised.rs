@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -20,7 +21,7 @@ struct Manager {
     socket: UnixDatagram,
     /// Said, and not yet asked for.
     words: VecDeque<String>,
-    child: Child,
+    child: Option<Child>,
     _folder: TempDir,
 }
 
@@ -31,12 +32,15 @@ impl Manager {
         let path = folder.path().join("notify");
         let socket = UnixDatagram::bind(&path).expect("a socket");
         socket.set_read_timeout(Some(PATIENCE)).expect("a patience");
-        let mut program = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        // As where cores are wanted.
+        let mut program = Command::new("sh");
+        program.args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+        program.current_dir(folder.path());
         program.args(words).env_remove("MOTEMIX_LOG").env_remove("WATCHDOG_PID");
         program.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = program.spawn().expect("the program starts");
-        Self { socket, words: VecDeque::new(), child, _folder: folder }
+        Self { socket, words: VecDeque::new(), child: Some(child), _folder: folder }
     }
 
     /// The next word.
@@ -61,20 +65,70 @@ impl Manager {
         }
     }
 
+    /// The process, which somebody else ends.
+    fn ends_otherwise(mut self) -> Child {
+        self.child.take().expect("it runs")
+    }
+
     /// Asks the program to end, which says that it does, and ends well.
     fn stop(mut self) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
+        let mut child = self.child.take().expect("it runs");
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
         kill_process(pid, Signal::TERM).expect("it runs");
         self.hears("STOPPING=1");
-        assert!(self.child.wait().expect("it ends").success());
+        assert!(child.wait().expect("it ends").success());
     }
+}
+
+/// What the system says of a process's memory, in a line that begins so.
+fn memory(process: &Child, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).expect("it runs");
+    let said = status.lines().find_map(|found| found.strip_prefix(line)).expect("such a line");
+    said.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// A process that crashes leaves no core, and until then all that it has touched is locked, if it
+/// may lock that: root may.
+fn keeps_its_memory_to_itself(mut process: Child) {
+    if rustix::process::geteuid().is_root() {
+        let [locked, resident] = ["VmLck:", "VmRSS:"].map(|line| memory(&process, line));
+        assert!(locked >= resident / 2, "{locked} kB of {resident} kB are locked");
+    }
+    let pid = Pid::from_raw(i32::try_from(process.id()).expect("a pid")).expect("a pid");
+    kill_process(pid, Signal::ABORT).expect("it runs");
+    let ended = process.wait().expect("it ends");
+    assert_eq!((ended.signal(), ended.core_dumped()), (Some(Signal::ABORT.as_raw()), false));
+}
+
+#[test]
+fn memory_is_kept_from_dumps_and_swap() {
+    let network = Network::init(&["--motes", "1", "--epoch-length", "1d"]);
+    let mut manager = Manager::start(&["node", "--config", text(&network.config("mix-1"))]);
+    manager.hears("READY=1");
+    keeps_its_memory_to_itself(manager.ends_otherwise());
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let ports = program::Ports::new();
+    let (dir, listen) = (folder.path().join("north"), format!("127.0.0.1:{}", ports.first));
+    motemix(["authority", "init", text(&dir), "--network", "orchard", "--listen", &listen]).succeeds();
+    let mut manager = Manager::start(&["authority", "serve", text(&dir)]);
+    manager.hears("READY=1");
+    keeps_its_memory_to_itself(manager.ends_otherwise());
+
+    let socket = folder.path().join("data/local.sock");
+    let data = folder.path().join("data");
+    let manager = Manager::start(&["broker", "--listen", "127.0.0.1:0", "--data", text(&data)]);
+    wait_until("the broker runs", || socket.exists());
+    keeps_its_memory_to_itself(manager.ends_otherwise());
 }
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in &mut self.child {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -49,7 +49,7 @@ pub enum BadContext {
 /// Keys for both directions and what was sent and seen under them.
 pub struct Context {
     pub(super) name: Option<Box<str>>,
-    pub(super) keys: Keys,
+    pub(super) keys: Box<Keys>,
     pub(super) sender: Id,
     pub(super) recipient: Id,
     pub(super) id_context: Option<Box<[u8]>>,

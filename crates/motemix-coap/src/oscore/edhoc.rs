@@ -81,6 +81,14 @@ fn free_id<R: CryptoRng + ?Sized>(rng: &mut R, is_free: impl Fn(Id) -> bool) -> 
     None
 }
 
+/// Bytes of the stack that are wiped after a step of a handshake: more than any takes.
+const STACK_LEN: usize = 64 << 10;
+
+/// Does a step of a handshake. What it keeps of secrets on the stack is wiped.
+fn wiped<T>(step: impl FnOnce() -> T) -> T {
+    motemix_crypto::secret::wiped::<STACK_LEN, T>(step)
+}
+
 /// An identifier as EDHOC has it in front of message_3 (RFC 9528, section 3.3.2), and the rest.
 fn split_id(bytes: &[u8]) -> Option<(Id, &[u8])> {
     if let [0x00..=0x17 | 0x20..=0x37, rest @ ..] = bytes {

@@ -94,11 +94,14 @@ impl Keys {
         [master_secret, master_salt]: [&[u8]; 2],
         id_context: Option<&[u8]>,
         [sender, recipient]: [Id; 2],
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         let [sender, recipient, iv] = [(sender, true), (recipient, true), (Id::default(), false)]
             .map(|(id, is_key)| info(id, id_context, is_key));
         let [sender, recipient, iv] = [sender?, recipient?, iv?];
-        let mut keys = Self { sender: Secret::zero(), recipient: Secret::zero(), common_iv: Secret::zero() };
+        // Derived where they stay, whoever has the context moved.
+        let [sender_key, recipient_key] = [(); 2].map(|()| Secret::zero());
+        let mut keys =
+            Box::new(Self { sender: sender_key, recipient: recipient_key, common_iv: Secret::zero() });
         expand(
             [master_secret, master_salt],
             &mut [

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use super::card::{CARD_TITLE, OTHER, parse_other};
 use super::{KeyError, KeyProblem, file, fresh_seed, write_new};
+use crate::memory::wiped;
 
 pub(super) const TITLE: &str = "motemix device key 1";
 
@@ -32,7 +33,7 @@ fn other_kind(path: &Path) -> Option<&'static str> {
 
 /// A device's key with what stands beside it, and the file that it lives in.
 pub struct DeviceKey {
-    key: PrivateKey,
+    key: Box<PrivateKey>,
     others: Vec<(OtherKind, Vec<u8>)>,
 }
 
@@ -47,11 +48,14 @@ impl DeviceKey {
         algorithm: Algorithm,
         others: &[(OtherKind, Vec<u8>)],
     ) -> Result<Self, KeyError> {
-        let path = path.as_ref();
+        wiped(|| Self::make(path.as_ref(), algorithm, others))
+    }
+
+    fn make(path: &Path, algorithm: Algorithm, others: &[(OtherKind, Vec<u8>)]) -> Result<Self, KeyError> {
         let key = loop {
             // One seed of 2³² is no scalar of the curve.
             if let Ok(key) = PrivateKey::new(algorithm, Secret::new(*fresh_seed(path)?)) {
-                break key;
+                break Box::new(key);
             }
         };
         let device = Self { key, others: others.to_vec() };
@@ -72,9 +76,12 @@ impl DeviceKey {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        wiped(|| Self::read(path.as_ref()))
+    }
+
+    fn read(path: &Path) -> Result<Self, KeyError> {
         const ALGORITHM: &str = "`algorithm` and `ed25519` or `es256`";
         const SEED: &str = "`seed` and 64 hex digits, which are a key";
-        let path = path.as_ref();
         // Before its mode: a card or a label may be read by everybody.
         if let Some(what) = other_kind(path) {
             return Err(KeyError::new(path, KeyProblem::OtherKind(what)));
@@ -91,12 +98,12 @@ impl DeviceKey {
         let malformed =
             |expected| KeyError::new(path, KeyProblem::Malformed { line: 3 + others.len(), expected });
         let key = PrivateKey::new(algorithm, Secret::new(*seed)).map_err(|_| malformed(SEED))?;
-        let device = Self { key, others: others.clone() };
+        let device = Self { key: Box::new(key), others: others.clone() };
         if device.is_short() { Ok(device) } else { Err(malformed(OTHER)) }
     }
 
     /// What signs.
-    pub const fn signer(&mut self) -> &mut PrivateKey {
+    pub fn signer(&mut self) -> &mut PrivateKey {
         &mut self.key
     }
 

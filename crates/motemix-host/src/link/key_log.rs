@@ -77,6 +77,42 @@ impl KeyLog {
     }
 }
 
+/// The file of keys of datagrams between nodes: who made the key with whom, and the key, a line each.
+#[derive(Debug)]
+pub struct DatagramKeyLog(File);
+
+impl DatagramKeyLog {
+    /// Its name in the folder.
+    pub const FILE: &str = "datagram_keys";
+
+    /// Opens the file in a folder, and makes all that is missing.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let file = open_to_append(&folder.join(Self::FILE))?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok(Self(file))
+    }
+
+    fn key(&mut self, [own, peer]: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) -> io::Result<()> {
+        let digits = Zeroizing::new(hex::encode(key.expose()));
+        let [own, peer] = [own, peer].map(|ExtendedAddress(bytes)| hex::encode(bytes));
+        append(&mut self.0, Zeroizing::new(format!("{own} {peer} {}\n", *digits)).as_bytes())
+    }
+}
+
+/// Writes a key of datagrams down, as [`note`] does.
+pub(super) fn note_of_datagrams(
+    log: &mut Option<DatagramKeyLog>,
+    stations: [ExtendedAddress; 2],
+    key: &Secret<KEY_LEN>,
+) {
+    let written = log.as_mut().map(|log| log.key(stations, key));
+    give_up(log, written.and_then(Result::err));
+}
+
 /// Appends a line whole or not at all: Wireshark reads no further than a line that is cut off.
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     // Another node that shares the file must not write meanwhile. Where a file system has no locks,
@@ -132,9 +168,12 @@ fn is_whole(line: &[u8]) -> bool {
 
 /// Writes a key down, if keys are; no more after the first that cannot be.
 pub(super) fn note(log: &mut Option<KeyLog>, stations: [ExtendedAddress; 2], key: &Secret<KEY_LEN>) {
-    if let Some(open) = log
-        && let Err(error) = open.key(stations, key)
-    {
+    let written = log.as_mut().map(|log| log.key(stations, key));
+    give_up(log, written.and_then(Result::err));
+}
+
+fn give_up<L>(log: &mut Option<L>, error: Option<io::Error>) {
+    if let Some(error) = error {
         tracing::warn!(
             "{VARIABLE}: keys of links are no longer written: {error}; those that were are whole. Make room there, and \
              start the node again"

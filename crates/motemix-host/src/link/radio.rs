@@ -170,7 +170,7 @@ impl RadioLink {
             }
         }
         if let (Some(meeting), Some((secret, public))) = (&mut self.meeting, network.own_key) {
-            meeting.set_identity(Some((secret, admitted(public.0, network.epoch.0))));
+            meeting.set_identity(Some((secret.duplicate(), admitted(public.0, network.epoch.0))));
         }
         if let Some(keys) = self.stack.keys() {
             keys.retain_keys(&mut |station| stations.keeps(station));

@@ -22,6 +22,7 @@ use motemix_directory::{Epoch, link_address};
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::admitted;
+use motemix_link::protection::KEY_LEN;
 use motemix_link::serial::ExtendedAddress;
 pub use motemix_link::sessions::PAYLOAD_OVERHEAD;
 use motemix_link::sessions::station_at;
@@ -30,7 +31,9 @@ use motemix_neighbour::datagram::Datagram;
 pub use counters::SessionCounters;
 use neighbour::{Described, Neighbour, Opened, Own};
 
+use super::key_log::{self, DatagramKeyLog};
 use super::{Outbox, Outgoing};
+use crate::memory;
 use crate::rng::HostRng;
 
 /// Packets that wait for keys at most, to all neighbours together.
@@ -53,7 +56,7 @@ pub struct SocketNetwork {
     /// The document's epoch.
     pub epoch: Epoch,
     /// This node's mix key of that epoch.
-    pub own_key: (Secret<32>, PublicKey),
+    pub own_key: (Box<Secret<32>>, PublicKey),
 }
 
 /// A node of the document.
@@ -74,7 +77,8 @@ pub struct Sessions {
     own: Option<Own>,
     /// By what name neighbours know this node, since the last document.
     station: Option<ExtendedAddress>,
-    neighbours: Vec<Neighbour>,
+    #[expect(clippy::vec_box, reason = "their secrets stay where they are when the list changes")]
+    neighbours: Vec<Box<Neighbour>>,
     by_address: HashMap<SocketAddr, usize>,
     by_ip: HashMap<IpAddr, Vec<usize>>,
     /// Addresses besides those of the document from which neighbours sent what was theirs.
@@ -88,6 +92,8 @@ pub struct Sessions {
     /// Not later than the first time at which a neighbour has something to do.
     due: Option<Instant>,
     counters: SessionCounters,
+    /// Where keys are written down, if they are.
+    key_log: Option<DatagramKeyLog>,
     rng: HostRng,
 }
 
@@ -108,8 +114,14 @@ impl Sessions {
             tries: Tries { left: TRIES_AT_ONCE, counted: Instant::default() },
             due: None,
             counters: SessionCounters::default(),
+            key_log: None,
             rng,
         }
+    }
+
+    /// Writes the keys of neighbours down from now on.
+    pub fn write_keys(&mut self, log: DatagramKeyLog) {
+        self.key_log = Some(log);
     }
 
     /// Has sessions with the nodes of this network from now on, and keeps those with the nodes of
@@ -134,14 +146,17 @@ impl Sessions {
             // Another node at that address must not be taken for the one that was there.
             let before = known.remove(&station).filter(|before| before.name() == node.name);
             let mut neighbour = match before {
-                Some(neighbour) => neighbour.described(described),
-                None => Neighbour::new(described, &own, &mut self.rng),
+                Some(mut neighbour) => {
+                    neighbour.describe(described);
+                    neighbour
+                }
+                None => Box::new(Neighbour::new(described, &own, &mut self.rng)),
             };
             neighbour.prove(&own);
             self.neighbours.push(neighbour);
         }
         // What was in the document before this one stays for one more.
-        self.neighbours.extend(known.into_values().filter_map(Neighbour::of_the_past));
+        self.neighbours.extend(known.into_values().filter_map(|mut old| old.is_of_the_past().then_some(old)));
         self.own = Some(own);
         self.index();
     }
@@ -149,7 +164,7 @@ impl Sessions {
     /// Makes keys with all neighbours now, before there is a packet for them: for a node that was
     /// started, whose neighbours may still seal for the one that it was before.
     pub fn call_all(&mut self) {
-        self.neighbours.iter_mut().for_each(Neighbour::want_key);
+        self.neighbours.iter_mut().for_each(|neighbour| neighbour.want_key());
         self.look_around();
     }
 
@@ -178,7 +193,7 @@ impl Sessions {
     /// The epoch is over, and its key is gone: no more handshakes until the next one.
     pub fn forget_key(&mut self) {
         self.own = None;
-        self.neighbours.iter_mut().for_each(Neighbour::forget_identity);
+        self.neighbours.iter_mut().for_each(|neighbour| neighbour.forget_identity());
     }
 
     /// Opens a datagram in its place. Returns the packet's length and the address at which the
@@ -302,14 +317,21 @@ impl Sessions {
 
     /// `true` if a handshake has ended.
     fn progress(&mut self, now: Instant, place: usize) -> bool {
-        let Self { neighbours, leaving, counters, rng, packet_len, due, .. } = self;
+        let Self { neighbours, leaving, counters, rng, packet_len, due, key_log, station, .. } = self;
         let Some(neighbour) = neighbours.get_mut(place) else { return false };
-        let route = neighbour.route();
-        let told = neighbour.progress(now, *packet_len, rng, |datagram| {
+        let (route, me, peer) = (neighbour.route(), *station, neighbour.station());
+        let leave = |datagram| {
             if leaving.len() < LEAVING {
                 leaving.push_back((route, datagram));
             }
-        });
+        };
+        let note = |key: &Secret<KEY_LEN>| {
+            if let Some(me) = me {
+                key_log::note_of_datagrams(key_log, [me, peer], key);
+            }
+        };
+        // Handshakes are seldom, and multiply: what they had on the stack goes at once.
+        let told = memory::wiped(|| neighbour.progress(now, *packet_len, rng, leave, note));
         counters.add(told);
         *due = [*due, neighbour.poll_timeout()].into_iter().flatten().min();
         told.keys + told.failed > 0
@@ -326,8 +348,8 @@ impl Sessions {
             unprotected_from: many(Neighbour::is_unprotected),
             ..self.counters
         };
-        self.waiting = self.neighbours.iter().map(Neighbour::waiting).sum();
-        self.due = self.neighbours.iter().filter_map(Neighbour::poll_timeout).min();
+        self.waiting = self.neighbours.iter().map(|neighbour| neighbour.waiting()).sum();
+        self.due = self.neighbours.iter().filter_map(|neighbour| neighbour.poll_timeout()).min();
     }
 
     /// What is to leave besides what [`seal`](Self::seal) sealed, and before it.

@@ -16,7 +16,7 @@ pub struct RadioNetwork {
     /// The document's epoch.
     pub epoch: Epoch,
     /// This node's mix key of that epoch, if frames are to be protected.
-    pub own_key: Option<(Secret<32>, PublicKey)>,
+    pub own_key: Option<(Box<Secret<32>>, PublicKey)>,
 }
 
 /// The stations of a network document, and of the one before, whose packets are under way.

@@ -78,9 +78,9 @@ impl<P: Profile + 'static> Crew<P> {
     }
 
     /// A copy of a mix key that the node has.
-    pub(super) fn add_key(&mut self, epoch: Epoch, key: MixKey) {
+    pub(super) fn add_key(&mut self, epoch: Epoch, key: Arc<MixKey>) {
         self.keys.retain(|(other, _)| *other != epoch);
-        self.keys.push((epoch, Arc::new(key)));
+        self.keys.push((epoch, key));
     }
 
     /// Wipes the copies of keys that the node has no more. A thread that has a clone in hand wipes

@@ -4,6 +4,7 @@ mod examine;
 mod intake;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant as HostInstant};
 
 use motemix_directory::Epoch;
@@ -32,6 +33,7 @@ use crate::control::{Call, Response};
 use crate::documents::{Documents, Network};
 use crate::keys::NodeKey;
 use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
+use crate::memory;
 use crate::rng::HostRng;
 use crate::supervisor::Supervisor;
 use examine::Examination;
@@ -223,7 +225,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
             let sent = to.is_some_and(|to| self.node.send(now, to, &reading).is_ok());
             self.host.readings_refused += u64::from(!sent);
         }
-        if host_now >= self.next_tick {
+        let ticks = host_now >= self.next_tick;
+        if ticks {
             self.next_tick = host_now + TICK;
             self.reserve.release();
             self.sync_logs(host_now);
@@ -242,6 +245,10 @@ impl<P: Profile + 'static> Driver<'_, P> {
             self.shared.publish(host_now, || self.rng.next_u64());
         }
         self.crew.keep_keys(&self.node.epochs_with_keys());
+        // What the node did with keys that have ended since, and with others' handshakes, it did below.
+        if ticks {
+            memory::wipe_stack();
+        }
         Ok(())
     }
 
@@ -374,11 +381,14 @@ impl<P: Profile + 'static> Driver<'_, P> {
     /// Accepts packets of an epoch; refuses those that an earlier run of this node has admitted.
     pub(super) fn prepare(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {
         let secret = self.key.mix_secret(epoch)?;
-        let key = MixKey::new(secret.duplicate());
         // Before the key is used: without the log the node would take replays for new.
         self.diary.logs.open_log(epoch)?;
-        self.node.prepare_epoch(epoch, key).map_err(|error| RuntimeError::Epoch(epoch, error))?;
-        self.crew.add_key(epoch, MixKey::new(secret));
+        let prepared = memory::wiped(|| {
+            self.node.prepare_epoch(epoch, MixKey::new(secret.duplicate()))?;
+            self.crew.add_key(epoch, Arc::new(MixKey::new(secret.duplicate())));
+            Ok(())
+        });
+        prepared.map_err(|error| RuntimeError::Epoch(epoch, error))?;
         let Self { node, diary, supervisor, .. } = self;
         // What is not put back could pass again, so none of this is tried again while the key is in
         // use.
@@ -415,8 +425,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let addresses = self.network.nodes().flat_map(|node| node.addresses.iter().copied());
         self.sources.set_nodes(addresses);
         let secret = self.key.mix_secret(epoch)?;
-        self.links
-            .set_network(&self.network, P::GEOMETRY.packet_len(), secret)
+        memory::wiped(|| self.links.set_network(&self.network, P::GEOMETRY.packet_len(), &secret))
             .map_err(|error| RuntimeError::System("the platform has no entropy", error))?;
         self.routes = self.network.ids().map(|node| self.links.route(node?)).collect();
         self.count_loops();

@@ -4,7 +4,7 @@ use std::env;
 use std::future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use motemix_crypto::{Curve as _, Secret};
 use motemix_link::serial::ExtendedAddress;
@@ -18,8 +18,8 @@ use crate::config::{NodeConfig, RadioConfig};
 use crate::curve::HostCurve;
 use crate::documents::{Network, NetworkNode};
 use crate::link::{
-    BATCH, Batch, KeyLog, LinkCounters, Loss, Outbox, Outgoing, PAYLOAD_OVERHEAD, RadioLink, RadioNetwork,
-    SessionCounters, Sessions, SocketNetwork, SocketNode, UdpLink, key_log,
+    BATCH, Batch, DatagramKeyLog, KeyLog, LinkCounters, Loss, Outbox, Outgoing, PAYLOAD_OVERHEAD, RadioLink,
+    RadioNetwork, SessionCounters, Sessions, SocketNetwork, SocketNode, UdpLink, key_log,
 };
 use crate::rng::HostRng;
 
@@ -30,6 +30,8 @@ pub(super) struct Links {
     radio: Option<Box<RadioLink>>,
     /// What protects datagrams of the sockets, if they are protected.
     sessions: Option<Box<Protected>>,
+    /// Where their keys are written down, until there are sessions.
+    key_log: Option<DatagramKeyLog>,
     clock: HostClock,
 }
 
@@ -61,7 +63,8 @@ impl Links {
             _ => return Err(RuntimeError::Sockets),
         }
         let radio = config.radio.as_ref().map(connect).transpose()?;
-        Ok(Self { sockets: taken, radio, sessions: None, clock: HostClock::start() })
+        let key_log = if taken.is_empty() { None } else { link_keys(DatagramKeyLog::open)? };
+        Ok(Self { sockets: taken, radio, sessions: None, key_log, clock: HostClock::start() })
     }
 
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
@@ -86,17 +89,16 @@ impl Links {
         &mut self,
         network: &Network,
         packet_len: usize,
-        secret: Secret<32>,
+        secret: &Secret<32>,
     ) -> io::Result<()> {
-        let public = HostCurve::public_key(&secret);
-        let own = (secret, public);
+        let own = || (Box::new(secret.duplicate()), HostCurve::public_key(secret));
         let protects = network.parameters.protected_links;
         if let Some(radio) = &mut self.radio {
             let nodes = network.nodes().filter_map(|node| {
                 let address = node.addresses.iter().copied().find_map(on_radio)?;
                 Some((address, node.mix_key))
             });
-            let own_key = protects.then(|| (own.0.duplicate(), own.1));
+            let own_key = protects.then(own);
             radio.set_network(RadioNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key });
         }
         if !protects || self.sockets.is_empty() {
@@ -109,10 +111,13 @@ impl Links {
             route: self.route(node).filter(|to| on_radio(*to).is_none()),
             mix_key: node.mix_key,
         });
-        let network = SocketNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key: own };
+        let network = SocketNetwork { nodes: nodes.collect(), epoch: network.epoch, own_key: own() };
         let begins = self.sessions.is_none();
         if begins {
-            let sessions = Sessions::new(packet_len, HostRng::new()?);
+            let mut sessions = Sessions::new(packet_len, HostRng::new()?);
+            if let Some(log) = self.key_log.take() {
+                sessions.write_keys(log);
+            }
             let sealed = Outbox::new(packet_len + PAYLOAD_OVERHEAD);
             self.sessions = Some(Box::new(Protected { sessions, sealed }));
         }
@@ -290,12 +295,18 @@ fn connect(radio: &RadioConfig) -> Result<Box<RadioLink>, RuntimeError> {
     let mut address = radio.address;
     address.reverse();
     let mut link = RadioLink::connect(&radio.line, ExtendedAddress(address), rng).map_err(failed)?;
-    if let Some(folder) = env::var_os(key_log::VARIABLE).map(PathBuf::from) {
-        let refused = |problem| RuntimeError::LinkKeys { folder: folder.clone(), problem };
-        link.write_keys(KeyLog::open(&folder).map_err(refused)?);
-        tracing::warn!("keys of links are written to {}: whoever has them reads frames", folder.display());
+    if let Some(log) = link_keys(KeyLog::open)? {
+        link.write_keys(log);
     }
     Ok(Box::new(link))
+}
+
+/// What writes keys of links down, if the environment names a folder for them.
+fn link_keys<L>(open: impl FnOnce(&Path) -> io::Result<L>) -> Result<Option<L>, RuntimeError> {
+    let Some(folder) = env::var_os(key_log::VARIABLE).map(PathBuf::from) else { return Ok(None) };
+    let log = open(&folder).map_err(|problem| RuntimeError::LinkKeys { folder: folder.clone(), problem })?;
+    tracing::warn!("keys of links are written to {}: whoever has them reads what passed", folder.display());
+    Ok(Some(log))
 }
 
 async fn or_never(ready: Option<impl Future<Output = io::Result<()>>>) -> io::Result<()> {

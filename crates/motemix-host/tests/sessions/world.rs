@@ -68,7 +68,7 @@ impl World {
         });
         let nodes = nodes.collect();
         let secret = self.nodes[place].secret;
-        let own_key: (Secret<32>, PublicKey) = (Secret::new(secret), public(&secret));
+        let own_key: (Box<Secret<32>>, PublicKey) = (Box::new(Secret::new(secret)), public(&secret));
         let network = SocketNetwork { nodes, epoch: Epoch(self.epoch), own_key };
         self.nodes[place].sessions.follow(network);
     }

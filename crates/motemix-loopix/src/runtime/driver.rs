@@ -7,6 +7,7 @@ use std::time::{Duration, Instant as HostInstant};
 
 use motemix_host::clock::HostClock;
 use motemix_host::link::{BATCH, Batch, Outgoing, UdpLink};
+use motemix_host::memory;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use tokio::time::sleep_until;
@@ -166,6 +167,8 @@ impl<S: Station> Driver<'_, S> {
             return Ok(());
         }
         turns.next_tick = now + TICK;
+        // What opening and making packets left there.
+        memory::wipe_stack();
         self.journal.look();
         self.addresses.refresh(now).await;
         self.tell_hosts();

@@ -1,6 +1,5 @@
 //! The handshake that this node begins.
 
-use core::mem::take;
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -187,11 +186,10 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         let mut received = Bytes::<LEN>::new(message_4)?;
         let Held::Completed(completed) = &self.held else { return Err(HandshakeDrop::Unexpected) };
         completed.read_message_4(received.as_mut(), &[], suite)?;
-        let Held::Completed(completed) = take(&mut self.held) else {
-            return Err(HandshakeDrop::Unexpected);
-        };
+        let key = key_of(completed.session());
+        // Dropped where it lies: what is moved out of its place stays readable there.
         self.end();
-        Ok(key_of(&completed.into_session())?)
+        Ok(key?)
     }
 
     pub(super) const fn has_work(&self) -> bool {

@@ -23,6 +23,7 @@ use motemix_authority::{AuthorityConfig, ServiceError};
 use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
 use motemix_host::AuthorityKeyFile;
 use motemix_host::documents::Folder;
+use motemix_host::memory;
 use motemix_host::supervisor::Supervisor;
 use std::fs;
 use std::io::Read as _;
@@ -115,6 +116,7 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
     if args.with_parent {
         end_with_parent()?;
     }
+    memory::tell();
     let supervisor = Supervisor::of_environment();
     let started = |address| {
         program::say("motemix", "INFO", &format!("the authority serves at {address}"));

@@ -40,7 +40,7 @@ pub fn identity(args: &LinkIdentity) -> Result<(), Failure> {
 /// The identity in a file, which is made if it is not there.
 fn identity_in(path: &Path) -> Result<Identity, Failure> {
     let key = if path.exists() { load_neighbour_key(path) } else { create_neighbour_key(path) };
-    Identity::new(key.map_err(Failure::broken)?, &mut P256).map_err(Failure::failed)
+    Identity::new(*key.map_err(Failure::broken)?, &mut P256).map_err(Failure::failed)
 }
 
 /// One line for a person about whoever was refused, with what admits it.

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
 use listenfd::ListenFd;
+use motemix_host::memory;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use std::net::UdpSocket;
 use std::path::Path;
@@ -30,6 +31,7 @@ pub fn node(args: &Args) -> Result<(), Failure> {
         setsid().context("cannot leave the terminal's session")?;
     }
     let config = load_config(&config.path)?;
+    memory::tell();
     engine::run(&config, inherited_sockets()?)
 }
 

@@ -213,5 +213,6 @@ pub fn sign_epoch(
 }
 
 fn mix_key(key: &NodeKey, epoch: Epoch) -> Result<PublicKey, KeyError> {
-    Ok(Portable::public_key(&key.mix_secret(epoch)?))
+    let secret = key.mix_secret(epoch)?;
+    Ok(Portable::public_key(&secret))
 }

@@ -49,6 +49,11 @@ impl Broker {
         Self { child, base: base.expect("it says where it listens"), identities, said }
     }
 
+    /// The number of its process.
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What its page says at a path, as JSON.
     pub fn page(&mut self, paths: &[&str]) -> Vec<Value> {
         let mut line = String::new();

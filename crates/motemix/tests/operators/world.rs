@@ -33,6 +33,7 @@ pub struct World {
     /// Where disks of their own are mounted.
     disks: Vec<PathBuf>,
     running: BTreeMap<String, Process>,
+    writes_link_keys: bool,
     /// The same for whoever looks on from another thread.
     numbers: Arc<Mutex<BTreeMap<String, u32>>>,
 }
@@ -82,8 +83,14 @@ impl World {
 
     fn new(place: Place, agreed: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut world =
-            Self { folder, place, disks: Vec::new(), running: BTreeMap::new(), numbers: Arc::default() };
+        let mut world = Self {
+            folder,
+            place,
+            disks: Vec::new(),
+            running: BTreeMap::new(),
+            writes_link_keys: false,
+            numbers: Arc::default(),
+        };
         for name in AUTHORITIES {
             let (dir, listen) = (world.dir(name), world.at(name));
             let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
@@ -110,6 +117,21 @@ impl World {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Has nodes that are started from now on write the keys of their links down.
+    pub fn write_link_keys(&mut self) {
+        self.writes_link_keys = true;
+    }
+
+    /// Where a node writes them.
+    pub fn link_keys(&self, folder: &str) -> PathBuf {
+        self.path(&format!("{folder}.keys"))
+    }
+
+    /// The number of somebody's process.
+    pub fn number(&self, folder: &str) -> u32 {
+        self.running[folder].0.id()
     }
 
     pub fn dir(&self, name: &str) -> String {
@@ -149,6 +171,9 @@ impl World {
     fn start(&mut self, folder: &str, words: &[&str]) {
         let log = fs::File::options().create(true).append(true).open(self.path(&format!("{folder}.log")));
         let mut command = self.motemix(folder);
+        if self.writes_link_keys {
+            command.env("MOTEMIX_LINK_KEYS", self.link_keys(folder));
+        }
         command.args(["--log", "info"]).args(words).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.expect("a log"));
         let process = Process(command.spawn().expect("the program starts"));
@@ -297,10 +322,19 @@ impl World {
 
     /// The latest epoch of which a node has a replay log; it needs room for one of a later epoch.
     pub fn last_replay_log(&self, folder: &str) -> u64 {
+        self.replay_logs(folder).into_iter().max().expect("a replay log")
+    }
+
+    /// The earliest.
+    pub fn first_replay_log(&self, folder: &str) -> u64 {
+        self.replay_logs(folder).into_iter().min().expect("a replay log")
+    }
+
+    fn replay_logs(&self, folder: &str) -> Vec<u64> {
         let entries = fs::read_dir(self.path(folder).join("state")).expect("a folder");
         let epoch = |name: &str| name.strip_prefix("replay-")?.strip_suffix(".log")?.parse().ok();
         let epochs = entries.filter_map(|entry| epoch(entry.expect("an entry").file_name().to_str()?));
-        epochs.max().expect("a replay log")
+        epochs.collect()
     }
 
     /// Leaves as much as there was.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 mod manual;
+pub mod memory;
 mod ports;
 mod run;
 mod running;

@@ -3,14 +3,14 @@
 use motemix_neighbour::edhoc::initiator::{self, AwaitingMessage2, Completed, Opening};
 use motemix_neighbour::edhoc::{
     CipherSuite as _, ConnectionId, Ead, ErrorMessage, Method as Authentication, PeerCredential, Refused,
-    Suites,
+    Session, Suites,
 };
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
 use super::device::{Accepted, Device, Policy};
 use super::own::{Keyed, Own, Two, Zero};
-use super::{BEGINNING, CID_EDHOC, PATH, ROOM, carrying, context_of, free_id, put_id};
+use super::{BEGINNING, CID_EDHOC, PATH, ROOM, carrying, context_of, free_id, put_id, wiped};
 use crate::oscore::message::{Message, number};
 use crate::oscore::{BadContext, Context, Contexts, Id};
 use crate::{Code, Method};
@@ -75,13 +75,15 @@ pub fn begin<R: CryptoRng + ?Sized>(
     let connection = ConnectionId::new(id.as_bytes())?;
     let opening = Opening { method, passed_over, connection, ead_1: Ead::NONE };
     let mut room = [0; ROOM];
-    let (waiting, message_1) = if own.suite() == Zero::NUMBER {
-        let (waiting, message_1) = initiator::begin(&opening, &mut Zero::default(), rng, &mut room)?;
-        (Waiting::Zero(Box::new(waiting)), message_1)
-    } else {
-        let (waiting, message_1) = initiator::begin(&opening, &mut Two::default(), rng, &mut room)?;
-        (Waiting::Two(Box::new(waiting)), message_1)
-    };
+    let (waiting, message_1) = wiped(|| {
+        Ok::<_, Refused>(if own.suite() == Zero::NUMBER {
+            let (waiting, message_1) = initiator::begin(&opening, &mut Zero::default(), rng, &mut room)?;
+            (Waiting::Zero(Box::new(waiting)), message_1)
+        } else {
+            let (waiting, message_1) = initiator::begin(&opening, &mut Two::default(), rng, &mut room)?;
+            (Waiting::Two(Box::new(waiting)), message_1)
+        })
+    })?;
     let request = to_resource([&[BEGINNING], message_1].concat());
     Ok((Begun { waiting: Some(waiting), id }, request))
 }
@@ -103,6 +105,16 @@ impl Begun {
         if response.code != Code::CHANGED.byte() {
             return Err(failed_there(response));
         }
+        wiped(|| self.go_on(response, own, policy, rng))
+    }
+
+    fn go_on<R: CryptoRng + ?Sized>(
+        &mut self,
+        response: &Message,
+        own: &Own,
+        policy: &mut dyn Policy,
+        rng: &mut R,
+    ) -> Result<Met, Failed> {
         let verified = match self.waiting.as_ref().ok_or(Failed::Refused(Refused::Malformed))? {
             Waiting::Zero(waiting) => Verified::new(waiting, response, own, policy).map(Either::Zero),
             Waiting::Two(waiting) => Verified::new(waiting, response, own, policy).map(Either::Two),
@@ -163,13 +175,13 @@ impl<S: Keyed> Verified<S> {
         if completed.session().own_connection() == completed.session().peer_connection() {
             return Err(Failed::Context(BadContext::SameIds));
         }
-        Ok(Met { completed, message_3: message_3.to_vec(), accepted: self.accepted })
+        Ok(Met { completed: Box::new(completed), message_3: message_3.to_vec(), accepted: self.accepted })
     }
 }
 
 /// A handshake whose server has proved itself. message_3 has to reach it.
 pub struct Met {
-    completed: Completed,
+    completed: Box<Completed>,
     message_3: Vec<u8>,
     accepted: (Device, bool),
 }
@@ -180,9 +192,14 @@ impl Met {
         &self.accepted.0
     }
 
+    /// What both sides share, for other keys of an application.
+    pub const fn session(&self) -> &Session {
+        self.completed.session()
+    }
+
     /// The context: for [`Contexts::insert`].
     pub fn context(&self, now: Instant) -> Result<Context, Failed> {
-        context_of(self.completed.session(), now, self.accepted.clone()).map_err(Failed::Context)
+        wiped(|| context_of(self.completed.session(), now, self.accepted.clone())).map_err(Failed::Context)
     }
 
     /// message_3 in front of a first request under the context (RFC 9668, section 3.2).

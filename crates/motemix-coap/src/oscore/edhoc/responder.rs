@@ -14,7 +14,9 @@ use rand_core::CryptoRng;
 use super::admission::{Admission, Bounds, Refusal};
 use super::device::{Accepted, Device, Policy};
 use super::own::{Keyed, Own, Two, Zero};
-use super::{BEGINNING, CID_EDHOC, EDHOC, ROOM, carrying, context_of, free_id, split_byte_string, split_id};
+use super::{
+    BEGINNING, CID_EDHOC, EDHOC, ROOM, carrying, context_of, free_id, split_byte_string, split_id, wiped,
+};
 use crate::oscore::exchange::plain_answer;
 use crate::oscore::message::{Message, number};
 use crate::oscore::{ContextId, Contexts, Full, Header, Id, Sender};
@@ -139,9 +141,9 @@ impl Responder {
             return Answer::Message(plain_answer(Code::UNSUPPORTED_CONTENT_FORMAT, text));
         }
         let answer = if let [BEGINNING, message_1 @ ..] = &request.payload[..] {
-            self.begin(now, from, message_1, contexts, rng)
+            wiped(|| self.begin(now, from, message_1, contexts, rng))
         } else {
-            self.finish_alone(now, &request.payload, contexts, policy)
+            wiped(|| self.finish_alone(now, &request.payload, contexts, policy))
         };
         match answer {
             Ok(message) => Answer::Message(message),
@@ -263,7 +265,8 @@ impl Responder {
             self.counters.refused += 1;
             return Err(plain_answer(Code::BAD_REQUEST, "no message_3 and OSCORE request"));
         };
-        self.finish(now, c_r, message_3, contexts, policy).map_err(|problem| self.refuse(&problem))?;
+        let finished = wiped(|| self.finish(now, c_r, message_3, contexts, policy).map(drop));
+        finished.map_err(|problem| self.refuse(&problem))?;
         let mut request = outer.clone();
         request.remove(number::EDHOC);
         request.payload = rest.to_vec();

@@ -15,9 +15,10 @@ const KEY_BEFORE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(super) struct SessionKeys {
-    newest: Option<SecurityContext>,
+    /// In boxes: a key that becomes the one before is not moved.
+    newest: Option<Box<SecurityContext>>,
     /// The key before, and until when it is kept.
-    before: Option<(SecurityContext, Instant)>,
+    before: Option<(Box<SecurityContext>, Instant)>,
     is_wanted: bool,
     doubt: Doubt,
 }
@@ -34,7 +35,7 @@ impl SessionKeys {
 
     /// Whether the newest is nearly used up. That the one before was is why there is this one.
     pub(super) fn is_worn(&self) -> bool {
-        self.newest.as_ref().is_some_and(SecurityContext::is_nearly_over)
+        self.newest.as_ref().is_some_and(|key| key.is_nearly_over())
     }
 
     pub(super) const fn want(&mut self) {
@@ -102,7 +103,7 @@ impl SessionKeys {
 
     pub(super) fn set(&mut self, now: Instant, key: Secret<KEY_LEN>, role: Role) {
         self.before = self.newest.take().map(|key| (key, now + KEY_BEFORE));
-        self.newest = Some(SecurityContext::new(key, role));
+        self.newest = Some(Box::new(SecurityContext::new(key, role)));
         (self.is_wanted, self.doubt) = (false, Doubt::none(now));
     }
 

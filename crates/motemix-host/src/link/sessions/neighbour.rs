@@ -9,6 +9,7 @@ use motemix_directory::Epoch;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 use motemix_link::meeting::{Admitted, Failure, HandshakeDrop, Handshakes, admitted};
+use motemix_link::protection::KEY_LEN;
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::settings::LinkSettings;
 use motemix_neighbour::datagram::{Datagram, HANDSHAKE_OVERHEAD, PAYLOAD_OVERHEAD, carry};
@@ -42,7 +43,7 @@ const STEPS: usize = 8;
 /// This node, as it proves itself to its neighbours.
 pub(super) struct Own {
     pub(super) station: ExtendedAddress,
-    pub(super) secret: Secret<32>,
+    pub(super) secret: Box<Secret<32>>,
     pub(super) public: PublicKey,
     pub(super) epoch: Epoch,
 }
@@ -142,13 +143,13 @@ impl Neighbour {
         }
     }
 
-    pub(super) fn described(self, described: Described) -> Self {
-        Self { described, ..self }
+    pub(super) fn describe(&mut self, described: Described) {
+        self.described = described;
     }
 
-    /// The same, now that only the document before names it; `None` if none does.
-    pub(super) fn of_the_past(mut self) -> Option<Self> {
-        self.described.admitted.take().map(|_| self)
+    /// From now on only the document before names it; `false` if none did.
+    pub(super) fn is_of_the_past(&mut self) -> bool {
+        self.described.admitted.take().is_some()
     }
 
     pub(super) fn prove(&mut self, own: &Own) {
@@ -272,13 +273,15 @@ impl Neighbour {
         has_room
     }
 
-    /// Moves the handshakes forward, and hands the datagrams that are to leave for it to `leave`.
+    /// Moves the handshakes forward, and hands the datagrams that are to leave for it to `leave`, and
+    /// each key that is made to `note`.
     pub(super) fn progress(
         &mut self,
         now: Instant,
         packet_len: usize,
         rng: &mut HostRng,
         mut leave: impl FnMut(Vec<u8>),
+        mut note: impl FnMut(&Secret<KEY_LEN>),
     ) -> Told {
         let mut told = Told::default();
         let whole = packet_len + PAYLOAD_OVERHEAD;
@@ -291,7 +294,7 @@ impl Neighbour {
                 self.handshakes.call(now, Peer(self.described.station.0), &self.described);
             }
             let worked = self.handshakes.work(now, &self.described, rng);
-            let ended = self.settle(now, &mut told);
+            let ended = self.settle(now, &mut told, &mut note);
             while let Some(message) = self.handshakes.poll_transmit(now) {
                 let message = message.as_bytes();
                 let pads = if is_for_caller(message) { self.pads.answers } else { self.pads.call };
@@ -324,10 +327,11 @@ impl Neighbour {
         told
     }
 
-    fn settle(&mut self, now: Instant, told: &mut Told) -> bool {
+    fn settle(&mut self, now: Instant, told: &mut Told, note: &mut impl FnMut(&Secret<KEY_LEN>)) -> bool {
         match self.handshakes.poll_event() {
             Some(Event::Key { key, role, .. }) => {
                 told.keys += 1;
+                note(&key);
                 self.keys.set(now, key, role);
                 (self.failure, self.call_from) = (None, now);
             }

@@ -8,6 +8,8 @@ use motemix_node::Batch;
 use motemix_sphinx::{AuthenticBatch, FreshBatch, MixKey, Profile, UnwrappedBatch};
 use tokio::sync::Notify;
 
+use crate::memory;
+
 /// One step of a batch.
 pub(super) enum Work<P: Profile> {
     /// With the keys to try, likeliest first.
@@ -134,7 +136,8 @@ impl<P: Profile> Line<P> {
                 continue;
             };
             drop(state);
-            let done = work.done();
+            // A thread without work has no key on its stack that may end meanwhile.
+            let done = memory::wiped(|| work.done());
             self.state().done.push(done);
             self.done.notify_one();
             state = self.state();

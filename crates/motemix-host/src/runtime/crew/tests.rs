@@ -73,7 +73,7 @@ impl<'t, C: Curve + 'static> Bench<'t, C> {
         let mut node = Node::new(ME, HostRng::new().unwrap(), tables.lend());
         let mut crew = Crew::new(threads, pace);
         node.prepare_epoch(EPOCH, key(0)).unwrap();
-        crew.add_key(EPOCH, key(0));
+        crew.add_key(EPOCH, Arc::new(key(0)));
         let mut parameters = Parameters::new(3, 3);
         parameters.overlap = Duration::from_secs(1);
         let config = Config::of_network(parameters);

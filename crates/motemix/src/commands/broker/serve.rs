@@ -14,6 +14,7 @@ use motemix_broker_nats::{JetStream, Settings};
 use motemix_host::clock::unix_time;
 use motemix_host::control::{ControlError, ControlProblem};
 use motemix_host::keys::KeyProblem;
+use motemix_host::memory;
 use motemix_host::rng::HostRng;
 use rand_core::Rng as _;
 use std::future::Future;
@@ -29,6 +30,7 @@ pub fn serve(args: &Args) -> Result<(), Failure> {
     if args.with_parent {
         end_with_parent()?;
     }
+    memory::tell();
     let data = args.data.as_deref().ok_or_else(|| Failure::broken("--data: name the broker's folder"))?;
     let read = args.config.as_deref().map(Policy::read_with_bridge).transpose();
     let (policy, bridge) = read.map_err(Failure::broken)?.unwrap_or_default();

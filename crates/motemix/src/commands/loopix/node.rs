@@ -7,6 +7,7 @@ mod printer;
 use super::super::node::end_with_parent;
 use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
 use crate::failure::Failure;
+use motemix_host::memory;
 use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Options, RuntimeError};
 use printer::Printer;
@@ -66,6 +67,7 @@ fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Fai
     if args.with_parent {
         end_with_parent()?;
     }
+    memory::tell();
     let (handle, requests) = runtime::handle();
     let printer = Printer::start()?;
     if files.role == Role::Client {
