@@ -8,6 +8,7 @@
 //! in a target is three characters (RFC 9176, C.4).
 
 mod filter;
+mod lenient;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 pub use filter::Filter;
+pub use lenient::{LeftOut, Reading, parse_lenient};
 pub use parse::{Fault, MAX_ATTRIBUTES, Problem, parse};
 pub use uri::{Origin, normalise};
 

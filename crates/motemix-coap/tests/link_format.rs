@@ -1,6 +1,6 @@
-//! The examples of RFC 6690 and RFC 9176 (`vectors/link-format.json`).
+//! The examples of RFC 6690 and RFC 9176, and what devices send (`vectors/link-format.json`).
 
-use motemix_coap::link_format::{Filter, Link, emit, parse};
+use motemix_coap::link_format::{Filter, Link, emit, parse, parse_lenient};
 use serde_json::Value;
 
 fn vectors() -> Value {
@@ -46,5 +46,14 @@ fn the_queries_of_the_rfc_find_what_it_says() {
         let found = links.iter().enumerate().filter(|(_, link)| filter.matches(link));
         let expected = list(&query["links"]).iter().map(|at| usize::try_from(at.as_u64().unwrap()).unwrap());
         assert!(found.map(|(at, _)| at).eq(expected), "{query}");
+    }
+}
+
+#[test]
+fn what_devices_send_is_read() {
+    for device in list(&vectors()["devices"]) {
+        let (source, text) = (&device["source"], device["text"].as_str().unwrap());
+        let reading = parse_lenient(text, 64).unwrap();
+        assert_eq!(emit(&reading.links), device["means"].as_str().unwrap(), "{source}");
     }
 }

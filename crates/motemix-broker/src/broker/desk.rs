@@ -46,6 +46,14 @@ impl Fetching {
     }
 }
 
+/// A registration was taken without some of its links: the device is told, and the operator.
+fn log_what_was_left_out(caller: &Caller, response: &Response) {
+    if matches!(response.code, Code::CREATED | Code::CHANGED) && !response.payload.is_empty() {
+        let text = String::from_utf8_lossy(&response.payload);
+        tracing::info!(from = ?caller.peer, "a registration was taken, {text:?}: mend what the device sends");
+    }
+}
+
 impl<T> Broker<T> {
     pub(super) fn directory_said(
         &mut self,
@@ -69,6 +77,7 @@ impl<T> Broker<T> {
                 let wants = request.method == Method::Get && request.observe == Some(Observe::Register);
                 let is_look_up = request.path.first().is_some_and(|first| first == directory::LOOK_UP);
                 let observing = wants && is_look_up && self.look_at(caller, relation, request, &response);
+                log_what_was_left_out(caller, &response);
                 self.make(changes);
                 Reaction::Answer(response, observing)
             }
@@ -126,6 +135,7 @@ impl<T> Broker<T> {
         let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
         let response = match directory::fetched(desk, registrant, response) {
             Ok(Outcome::Done { changes, response }) => {
+                log_what_was_left_out(registrant.caller(), &response);
                 self.make(changes);
                 response
             }

@@ -1,6 +1,6 @@
 //! Who may register and change what.
 
-use motemix_coap::{Code, Request};
+use motemix_coap::{Code, Request, Source};
 use motemix_object::{Audience, Freshness, Identity, PublicKey, RequestDigest, RequestProof};
 use motemix_readings::base64url;
 
@@ -130,12 +130,23 @@ pub(super) fn may_change(
     if is_registrant(caller, registration) { Ok(None) } else { Err(Refused::FOREIGN) }
 }
 
+/// Whether a device that proves its key may take over a registration of which nothing but an
+/// address is known: it may be the device's own, whose address has changed. The operator has listed
+/// the device; any key would do for anybody else's registration otherwise.
+pub(super) fn may_move(desk: Desk<'_>, registration: &Registration, proven: Option<Identity>) -> bool {
+    let is_of_an_address = registration.device.is_none() && registration.owner.is_none();
+    is_of_an_address
+        && registration.registrant.is_some()
+        && proven.is_some_and(|device| desk.settings.names(&device))
+}
+
 /// Whether a registration without a key is the caller's: his who proved who he is, or else that of
-/// his address, which others can forge.
+/// his address, which others can forge. The second half of an IPv6 address does not count: devices
+/// change it (RFC 8981).
 pub(super) fn is_registrant(caller: &Caller, registration: &Registration) -> bool {
     match (&registration.owner, registration.registrant) {
         (Some(owner), _) => caller.device.as_ref() == Some(owner),
-        (None, Some(address)) => caller.address() == Some(address),
+        (None, Some(address)) => caller.address().map(Source::of) == Some(Source::of(address)),
         (None, None) => caller.local,
     }
 }

@@ -7,7 +7,7 @@ use motemix_coap::{Code, Request, Response};
 use motemix_object::Identity;
 use sha2::{Digest, Sha256};
 
-use super::authority::{Held, holds, is_registrant, may_change};
+use super::authority::{Held, holds, is_registrant, may_change, may_move};
 use super::parameters::{Parameters, is_reserved_for_another};
 use super::{Desk, Outcome, Refusal, Refused, base, content, links};
 use crate::state::{Change, Registration, RegistrationId, State};
@@ -37,8 +37,8 @@ impl RegistrationId {
 pub(super) fn register(desk: Desk<'_>, caller: &Caller, request: &Request) -> Result<Outcome, Refused> {
     let links = links::of_request(desk.settings, request)?;
     let parameters = Parameters::of(request)?;
-    let (RegistrationId(id), changes) = put(desk, caller, request, links, &parameters)?;
-    let mut response = Response::new(Code::CREATED);
+    let mut response = links.tell(Response::new(Code::CREATED));
+    let (RegistrationId(id), changes) = put(desk, caller, request, links.links, &parameters)?;
     response.location_path = vec!["rd".to_owned(), id.to_string()];
     Ok(Outcome::Done { changes, response })
 }
@@ -71,6 +71,8 @@ pub(super) fn put(
                 ));
             }
             (None, _) if is_registrant(caller, before) => {}
+            (None, key) if may_move(desk, before, key.as_ref().map(|key| key.identity).or(caller.device)) => {
+            }
             (None, _) => return Err(Refused::FOREIGN),
         }
     }
@@ -128,6 +130,7 @@ pub(super) fn is_free(desk: Desk<'_>, caller: &Caller, parameters: &Parameters<'
         None => has_room(desk, caller, caller.device.as_ref()),
         Some(before) if before.device.is_some() && before.device == caller.device => Ok(()),
         Some(before) if before.device.is_none() && is_registrant(caller, before) => Ok(()),
+        Some(before) if may_move(desk, before, caller.device) => Ok(()),
         Some(_) => Err(Refused::FOREIGN),
     }
 }
@@ -191,7 +194,8 @@ fn alive<'s>(desk: Desk<'s>, id: &RegistrationId) -> Option<&'s Registration> {
     desk.state.registration(id).map(|registration| &**registration).filter(|found| found.expires > desk.now)
 }
 
-/// `POST /rd/<id>`
+/// `POST /rd/<id>`. What links it has take the place of all before: RFC 9176 leaves that open, and
+/// devices of LwM2M do it (Core 1.1, 6.2.2).
 pub(super) fn update(
     desk: Desk<'_>,
     caller: &Caller,
@@ -199,15 +203,21 @@ pub(super) fn update(
     request: &Request,
 ) -> Result<Outcome, Refused> {
     let before = alive(desk, id).ok_or(Refused::ABSENT)?;
-    if !request.payload.is_empty() {
-        return Err(Refused::malformed("an update has no links; register again under the same name"));
-    }
     let parameters = Parameters::of(request)?;
     if parameters.endpoint.is_some() || parameters.sector.is_some() {
         return Err(Refused::malformed("an update changes neither ep nor d; leave them out"));
     }
     if before.device.is_none() && parameters.lifetime.is_some() {
         is_short_enough(desk, parameters.lifetime)?;
+    }
+    let links =
+        if request.payload.is_empty() { None } else { Some(links::of_request(desk.settings, request)?) };
+    if let Some(links) = &links
+        && links::key_in(&links.links)?.map(|key| key.identity) != before.device
+    {
+        return Err(Refused::malformed(
+            "the links of an update have the registration's key= with one of them, and no other; register again",
+        ));
     }
     let change = may_change(desk, caller, request, parameters.proof, before)?;
     let mut after = before.clone();
@@ -220,11 +230,13 @@ pub(super) fn update(
     override_with(&mut after.attributes, parameters.attributes)?;
     after.lifetime = parameters.lifetime.unwrap_or(before.lifetime);
     after.expires = desk.now.plus_secs(after.lifetime.into());
+    let mut response = Response::new(Code::CHANGED);
+    if let Some(links) = links {
+        response = links.tell(response);
+        after.links = links.links;
+    }
     let registration = Change::Registration(id.clone(), Some(Arc::new(after)));
-    Ok(Outcome::Done {
-        changes: change.into_iter().chain([registration]).collect(),
-        response: Response::new(Code::CHANGED),
-    })
+    Ok(Outcome::Done { changes: change.into_iter().chain([registration]).collect(), response })
 }
 
 /// New attributes take the place of all that have their name.

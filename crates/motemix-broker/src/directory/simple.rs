@@ -90,6 +90,7 @@ pub fn fetched(
     }
     let links = links::of_payload(desk.settings, &response.payload)?;
     let Registrant { caller, request } = registrant;
-    let (_, changes) = register::put(desk, caller, request, links, &Parameters::of(request)?)?;
-    Ok(Outcome::Done { changes, response: Response::new(Code::CHANGED) })
+    let response = links.tell(Response::new(Code::CHANGED));
+    let (_, changes) = register::put(desk, caller, request, links.links, &Parameters::of(request)?)?;
+    Ok(Outcome::Done { changes, response })
 }

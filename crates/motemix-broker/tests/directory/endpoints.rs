@@ -2,7 +2,7 @@
 
 use motemix_broker::Caller;
 use motemix_broker::directory::{Refusal, expire, next_expiry};
-use motemix_coap::{Peer, format};
+use motemix_coap::{Code, Peer, format};
 
 use crate::desk::{Town, at, request};
 
@@ -199,18 +199,9 @@ fn a_malformed_registration_is_told_what_is_wrong() {
         let text = town.refuses(&at(HOME), &request(&line, "</t>"), "4.00", Refusal::Malformed);
         assert!(!text.is_empty());
     }
-    for (payload, said) in [
-        ("t", "link format, byte 0: a link begins with <"),
-        ("<t>", "<t>: a link's target and anchor are URIs, or begin with one slash"),
-        ("<//h/t>", "<//h/t>: a link's target and anchor are URIs, or begin with one slash"),
-        ("</t>;anchor=\"\"", "<>: a link's target and anchor are URIs, or begin with one slash"),
-    ] {
-        let text = town.refuses(&at(HOME), &request("POST /rd?ep=a", payload), "4.00", Refusal::Format);
-        assert_eq!(text, said);
-    }
-    let mut binary = request("POST /rd?ep=a", "</t>");
-    binary.payload.push(0xff);
-    town.refuses(&at(HOME), &binary, "4.00", Refusal::Format);
+    // No link of it is one.
+    let text = town.refuses(&at(HOME), &request("POST /rd?ep=a", "t"), "4.00", Refusal::Format);
+    assert_eq!(text, "link format, byte 0: a link begins with <");
     for format in [None, Some(format::CBOR)] {
         let mut other = request("POST /rd?ep=a", "</t>");
         other.content_format = format;
@@ -218,14 +209,97 @@ fn a_malformed_registration_is_told_what_is_wrong() {
     }
 }
 
+/// One link that nobody understands does not keep a device out, and it is told which one it is.
 #[test]
-fn an_update_changes_neither_names_nor_links() {
+fn a_bad_link_is_left_out_and_told_and_the_others_are_registered() {
+    for (payload, said) in [
+        (
+            "</ok>,<t>",
+            "1 of 2 links left out: <t>: a link's target and anchor are URIs, or begin with one slash",
+        ),
+        (
+            "<//h/t>,</ok>",
+            "1 of 2 links left out: <//h/t>: a link's target and anchor are URIs, or begin with one slash",
+        ),
+        (
+            "</t>;anchor=\"\",</ok>",
+            "1 of 2 links left out: <>: a link's target and anchor are URIs, or begin with one slash",
+        ),
+        (
+            "</ok>,</a b>",
+            "1 of 2 links left out: link format, byte 9: no URI has this character; percent-encode it",
+        ),
+    ] {
+        let mut town = Town::new();
+        let (code, text) = town.said(&at(HOME), &request("POST /rd?ep=a", payload));
+        assert_eq!((&*code, &*text), ("2.01", said));
+        assert_eq!(town.found("/rd-lookup/res"), "<coap://[2001:db8::1]/ok>");
+    }
+    // Titles in Latin-1.
+    let mut town = Town::new();
+    let mut latin = request("POST /rd?ep=a", "</t>;title=\"x\"");
+    latin.payload[12] = 0xb0;
+    assert_eq!(town.said(&at(HOME), &latin), ("2.01".to_owned(), String::new()));
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://[2001:db8::1]/t>;title=\"\u{fffd}\"");
+    // What is said is short, whatever the device wrote.
+    let long = format!("<{}>,</ok>", "t".repeat(2000));
+    let (code, text) = town.said(&at(HOME), &request("POST /rd?ep=a", &long));
+    assert!(code == "2.01" && text.len() < 200, "{text}");
+}
+
+/// `vectors/link-format.json`
+#[test]
+fn what_real_devices_send_is_registered() {
+    let path = format!("{}/../../vectors/link-format.json", env!("CARGO_MANIFEST_DIR"));
+    let vectors: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for device in vectors["devices"].as_array().unwrap() {
+        let (mut town, text) = (Town::new(), device["text"].as_str().unwrap());
+        let response = town.ask(&at(HOME), &request("POST /rd?ep=a&lt=86400&lwm2m=1.0&b=U", text));
+        assert_eq!(response.code, Code::CREATED, "{device}");
+        let said = String::from_utf8(response.payload.to_vec()).unwrap();
+        let place = format!("/{}", response.location_path.join("/"));
+        assert_eq!(town.found(&place), device["registered"].as_str().unwrap());
+        let left_out = device["left_out"].as_u64().unwrap();
+        assert!(
+            if left_out == 0 { said.is_empty() } else { said.starts_with(&left_out.to_string()) },
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn an_update_changes_no_name_and_its_links_take_the_place_of_those_before() {
     let mut town = Town::new();
     let place = town.registered(&at(HOME), &request("POST /rd?ep=a", "</t>"));
-    for (query, payload) in [("?ep=b", ""), ("?d=x", ""), ("", "</x>")] {
-        let update = request(&format!("POST {place}{query}"), payload);
+    for query in ["?ep=b", "?d=x"] {
+        let update = request(&format!("POST {place}{query}"), "");
         town.refuses(&at(HOME), &update, "4.00", Refusal::Malformed);
     }
+    // As devices of LwM2M tell of new objects.
+    town.wait(100);
+    let update = request(&format!("POST {place}?lt=300"), "</3/0>, </5/0>,<//15001>");
+    let (code, text) = town.said(&at(HOME), &update);
+    assert!(code == "2.04" && text.starts_with("1 of 3 links left out"), "{text}");
+    assert_eq!(town.found(&place), "</3/0>,</5/0>");
+    assert_eq!(next_expiry(&town.state), Some(town.now.plus_secs(300)));
+    // Without any it leaves them.
+    assert_eq!(town.said(&at(HOME), &request(&format!("POST {place}"), "")).0, "2.04");
+    assert_eq!(town.found(&place), "</3/0>,</5/0>");
+    let mut cbor = request(&format!("POST {place}"), "</t>");
+    cbor.content_format = Some(format::CBOR);
+    town.refuses(&at(HOME), &cbor, "4.15", Refusal::Format);
+    town.refuses(&at("192.0.2.8:5683"), &update, "4.03", Refusal::Foreign);
+}
+
+/// Devices change the second half of their address every day (RFC 8981).
+#[test]
+fn whoever_registered_may_have_another_address_of_its_network() {
+    let mut town = Town::new();
+    let place = town.registered(&at("[2001:db8::1]:5683"), &request("POST /rd?ep=a", "</t>"));
+    let update = request(&format!("POST {place}"), "");
+    assert_eq!(town.said(&at("[2001:db8::abcd:2]:5683"), &update).0, "2.04");
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://[2001:db8::abcd:2]/t>");
+    town.refuses(&at("[2001:db8:0:1::1]:5683"), &update, "4.03", Refusal::Foreign);
 }
 
 /// First come, first served: the address is all that there is to know of somebody without a key.

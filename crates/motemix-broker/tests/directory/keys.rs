@@ -110,6 +110,65 @@ fn a_device_under_oscore_needs_no_signature() {
     assert_eq!(town.said(&device.proven(ELSEWHERE), &removal).0, "2.02");
 }
 
+/// A device whose address has changed since it registered without proving anything: when it proves
+/// its key, and the operator has listed it, the registration moves at once.
+#[test]
+fn a_listed_device_that_proves_its_key_takes_what_an_address_registered() {
+    let (mut device, stranger) = (mote(1), mote(2));
+    let listed = [device.identity].into();
+    let mut town = Town::with(|settings| settings.devices = Some(listed));
+    town.registered(&at("192.0.2.7:5683"), &request("POST /rd?ep=attic", "</temp>"));
+    // Neither an address nor a key that nobody has listed.
+    let plain = request("POST /rd?ep=attic", "</temp>");
+    town.refuses(&at("192.0.2.8:5683"), &plain, "4.03", Refusal::Foreign);
+    town.refuses(&stranger.proven("192.0.2.8:5683"), &plain, "4.03", Refusal::Foreign);
+    let shown = request("POST /rd?ep=attic&base=coap://192.0.2.8", &device.links());
+    town.refuses(&at("192.0.2.8:5683"), &shown, "4.01", Refusal::Unproven);
+    // Under OSCORE, and by a signature.
+    town.registered(&device.proven("192.0.2.8:5683"), &plain);
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://192.0.2.8/temp>");
+    town.refuses(&at("192.0.2.7:5683"), &plain, "4.03", Refusal::Foreign);
+    let mut town = Town::with(|settings| settings.devices = Some([device.identity].into()));
+    town.registered(&at("192.0.2.7:5683"), &request("POST /rd?ep=attic", "</temp>"));
+    town.registered(&at("192.0.2.9:5683"), &device.registration("attic"));
+    assert!(town.found("/rd-lookup/ep").contains("base=coap://[2001:db8::17];"));
+}
+
+/// A device that has proven its key moves with each request, whatever its address is.
+#[test]
+fn a_device_under_oscore_moves_its_registration_at_once() {
+    let (mut town, device) = (Town::new(), mote(1));
+    let place = town.registered(&device.proven("192.0.2.7:5683"), &request("POST /rd?ep=attic", "</t>"));
+    let update = request(&format!("POST {place}"), "");
+    assert_eq!(town.said(&device.proven("198.51.100.9:777"), &update).0, "2.04");
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://198.51.100.9:777/t>");
+    town.registered(&device.proven("203.0.113.1:5683"), &request("POST /rd?ep=attic", "</new>"));
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://203.0.113.1/new>");
+}
+
+/// Links in an update: of a registration with a key they show the same key.
+#[test]
+fn the_links_of_an_update_keep_the_registrations_key() {
+    let mut device = mote(1);
+    let (mut town, place) = town_with(&mut device);
+    let links = format!("{},</new>", device.links());
+    let update = device.signed(request(&format!("POST {place}"), &links));
+    assert_eq!(town.said(&at(HOME), &update).0, "2.04");
+    assert!(town.found(&place).ends_with(",</new>"));
+    for links in ["</new>".to_owned(), mote(2).links()] {
+        let update = device.signed(request(&format!("POST {place}"), &links));
+        town.refuses(&at(HOME), &update, "4.00", Refusal::Malformed);
+    }
+    // A broken link with the key in it is not left out: the device would be registered without one.
+    for broken in
+        [device.links().replace("</temp>", "<//temp>"), device.links().replace("</temp>", "</t emp>")]
+    {
+        let line = "POST /rd?ep=attic&base=coap://[2001:db8::17]";
+        let signed = device.signed(request(line, &format!("</ok>,{broken}")));
+        town.refuses(&at(HOME), &signed, "4.00", Refusal::Format);
+    }
+}
+
 /// Replay of a registration.
 #[test]
 fn a_recorded_registration_changes_nothing_and_gives_nothing_away() {

@@ -54,7 +54,6 @@ fn who_does_not_answer_with_links_is_not_registered() {
         Some(Response::new(Code::NOT_FOUND)),
         Some(Response::content(Code::CONTENT, format::TEXT, &b"</t>"[..])),
         Some(links("t")),
-        Some(links("<t>")),
         Some(links("</t>;key=AAAA")),
         Some(links(&"</t>,".repeat(100))),
     ] {
@@ -62,6 +61,9 @@ fn who_does_not_answer_with_links_is_not_registered() {
         assert!(!refused.code.is_success());
         assert_eq!(town.state, State::default());
     }
+    let response = ended(&mut town, &fetch, Some(&links("<t>, </ok>"))).unwrap();
+    assert!(response.code == Code::CHANGED && response.payload.starts_with(b"1 of 2 links left out"));
+    assert_eq!(town.found("/rd-lookup/res"), "<coap://[2001:db8::17]:61616/ok>");
 }
 
 #[test]

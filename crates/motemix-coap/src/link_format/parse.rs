@@ -9,7 +9,7 @@ use super::{Attribute, Link, is_name, is_of_token};
 pub const MAX_ATTRIBUTES: usize = 32;
 
 /// Attributes of which the first counts, and those after it do not (RFC 6690 §3, RFC 5988 §5).
-const ONCE: [&str; 9] = ["rel", "anchor", "media", "title", "title*", "type", "rt", "if", "sz"];
+pub(super) const ONCE: [&str; 9] = ["rel", "anchor", "media", "title", "title*", "type", "rt", "if", "sz"];
 
 /// Why a text is not in link format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,25 +89,25 @@ pub fn parse(text: &str, most: usize) -> Result<Vec<Link>, Fault> {
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
 }
 
 impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
+    pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    const fn is_at_end(&self) -> bool {
+    pub(super) const fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
 
-    const fn fault(&self, problem: Problem) -> Fault {
+    pub(super) const fn fault(&self, problem: Problem) -> Fault {
         Fault { at: self.at, problem }
     }
 
-    fn skip(&mut self, expected: char) -> bool {
+    pub(super) fn skip(&mut self, expected: char) -> bool {
         let found = self.rest().starts_with(expected);
         if found {
             self.at += expected.len_utf8();
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    fn take_while(&mut self, is_of_it: impl Fn(char) -> bool) -> &'t str {
+    pub(super) fn take_while(&mut self, is_of_it: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let len = rest.find(|character| !is_of_it(character)).unwrap_or(rest.len());
         self.at += len;

@@ -143,6 +143,46 @@ fn references_are_resolved_under_an_origin() {
     }
 }
 
+#[test]
+fn what_devices_write_beside_link_format_is_understood() {
+    for (text, means) in [
+        ("</a>, </b>", "</a>,</b>"),
+        ("</a> ; rt = x ,\r\n</b>", "</a>;rt=x,</b>"),
+        ("</a>,", "</a>"),
+        (",</a>,,</b>;,", "</a>,</b>"),
+        ("</a>;rt=\"x\";;obs;", "</a>;rt=x;obs"),
+        ("</a>;title=Living room;ct=0", "</a>;title=\"Living room\";ct=0"),
+        ("</a>;title=Wärme °C", "</a>;title=\"Wärme °C\""),
+        ("</a>;title=\"two\nlines\"", "</a>;title=\"two lines\""),
+        ("</a>;rt=;obs", "</a>;rt=\"\";obs"),
+        ("</a>;title*", "</a>"),
+        ("</a>\0", "</a>"),
+        ("", ""),
+        (" \r\n", ""),
+    ] {
+        let reading = parse_lenient(text, 9).unwrap();
+        assert_eq!((&*emit(&reading.links), reading.left_out.len()), (means, 0), "{text:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_understood_is_left_out_and_the_links_around_it_are_read() {
+    for (text, means, left_out) in [
+        ("/a,</b>", "</b>", "/a"),
+        ("</a b>;rt=x,</b>", "</b>", "</a b>;rt=x"),
+        ("</b>,</a", "</b>", "</a"),
+        ("</a>;rt=\"x,</b>", "</b>", "</a>;rt=\"x"),
+        ("</a>;=x,</b>", "</b>", "</a>;=x"),
+        ("</a>;rt=\"x\"y,</b>", "</b>", "</a>;rt=\"x\"y"),
+        ("</a>;title=one, two,</b>", "</a>;title=\"one\",</b>", "two"),
+    ] {
+        let reading = parse_lenient(text, 9).unwrap();
+        let texts: Vec<_> = reading.left_out.iter().map(|left_out| left_out.text).collect();
+        assert_eq!((&*emit(&reading.links), &*texts), (means, &[left_out][..]), "{text:?}");
+    }
+    assert_eq!(parse_lenient("<>,x,<>", 2).unwrap_err().problem, Problem::Links(2));
+}
+
 /// Links that a text could have had.
 fn any_link() -> impl Strategy<Value = Link> {
     let name = "[a-z!#$&+.^_`|~-]{1,6}[*]?";
@@ -176,8 +216,19 @@ proptest! {
         }
     }
 
+    /// What is in link format is read the same, and what is not is in link format from then on.
+    #[test]
+    fn a_lenient_reader_reads_what_a_strict_one_does_and_more(text in "[</>;,=\" a-c\\\\*\r]{0,32}") {
+        let reading = parse_lenient(&text, 40).unwrap();
+        if let Ok(links) = parse(&text, 40) {
+            prop_assert_eq!((&reading.links, reading.left_out.len()), (&links, 0));
+        }
+        prop_assert_eq!(parse(&emit(&reading.links), 40).unwrap(), reading.links);
+    }
+
     #[test]
     fn no_text_makes_it_panic(text in "\\PC*") {
+        let _ = parse_lenient(&text, 8);
         let _ = parse(&text, 8);
         let _ = normalise(&text);
     }
