@@ -364,16 +364,21 @@ pub enum DocumentsProblem {
 /// In words for a host, where times have dates and a command signs what is missing.
 fn refusal(error: &DocumentError) -> String {
     match error {
-        DocumentError::Expired { at, now } => format!(
-            "it expired at {at}, and it is {now}; sign or fetch the document of this epoch (`motemix net renew`), or \
-             check the clock"
+        DocumentError::Expired { at, .. } => format!(
+            "it expired at {at}; sign or fetch the document of this epoch (`motemix net renew`), or check the clock"
         ),
         DocumentError::NotYetValid { from, now } => format!(
-            "it is for later, from {from} on, and it is {now}; sign or fetch the document of this epoch (`motemix net \
-             renew`), or check the clock"
+            "it is for later, from {from} on, and by the clock it is {}; sign or fetch the document of this epoch \
+             (`motemix net renew`), or check the clock",
+            minute(*now)
         ),
         other => other.to_string(),
     }
+}
+
+/// The beginning of a minute: many nodes say the same, and no moment before seems to be it.
+fn minute(now: UnixTime) -> UnixTime {
+    UnixTime(now.0 - now.0 % 60)
 }
 
 impl DocumentsError {

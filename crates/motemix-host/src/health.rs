@@ -1,5 +1,5 @@
-//! How a node is: well, well with a warning, or failing; each with its reason and what to do about
-//! it.
+//! How a node is: well, starting, well with a warning, or failing; each with its reason and what to
+//! do about it.
 //!
 //! One value says it, and everything that is told to people is made of that value: `/healthz`,
 //! `motemix net status`, the control socket, a gauge for each concern, and one log line when a
@@ -16,6 +16,8 @@ pub enum State {
     /// Nothing is to be done.
     #[default]
     Ok,
+    /// It does not do its work yet, and begins by itself: nothing is to be done.
+    Starting,
     /// It works, and will stop working if nothing is done.
     Warning,
     /// Something that the node is there for does not work now.
@@ -27,8 +29,19 @@ impl State {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Starting => "starting",
             Self::Warning => "warning",
             Self::Failing => "failing",
+        }
+    }
+
+    /// As metrics have it: the more, the worse, and nothing above 0 while nothing is to be done.
+    pub const fn figure(self) -> i64 {
+        match self {
+            Self::Starting => -1,
+            Self::Ok => 0,
+            Self::Warning => 1,
+            Self::Failing => 2,
         }
     }
 }
@@ -117,6 +130,11 @@ impl Reason {
         Self { concern, state: State::Failing, words: words.into() }
     }
 
+    /// Something is about to begin.
+    pub fn starting(concern: Concern, words: impl Into<String>) -> Self {
+        Self { concern, state: State::Starting, words: words.into() }
+    }
+
     /// Something will stop working.
     pub fn warning(concern: Concern, words: impl Into<String>) -> Self {
         Self { concern, state: State::Warning, words: words.into() }
@@ -175,6 +193,13 @@ mod tests {
         assert_eq!(health.text(), "failing: disk: it is full\nwarning: documents: they end soon\n");
         assert_eq!(health.of_concern(Concern::Documents), State::Warning);
         assert_eq!(health.of_concern(Concern::Inbox), State::Ok);
+        let health = Health::of(vec![
+            Reason::starting(Concern::Documents, "the first one is awaited"),
+            Reason::warning(Concern::Disk, "it is nearly full"),
+        ]);
+        assert_eq!(health.state, State::Warning);
+        let states = [State::Starting, State::Ok, State::Warning, State::Failing];
+        assert_eq!(states.map(State::figure), [-1, 0, 1, 2], "no alert is about a start");
         assert_eq!(Health::of(Vec::new()).text(), "ok\n");
     }
 }

@@ -217,7 +217,7 @@ async fn start(
 
     started(&opened);
     let supervisor = setup.supervisor;
-    supervisor.ready("started");
+    supervisor.ready("starting");
     let mut patience = Patience {
         supervisor: &supervisor,
         config,
@@ -315,36 +315,45 @@ fn find_me(
     network: &Network,
     known: Option<NodeId>,
 ) -> Result<NodeId, RuntimeError> {
-    let refused = |problem| RuntimeError::NotMe { name: config.name.clone(), epoch: network.epoch, problem };
+    let refused = |passes, problem| {
+        let (name, epoch) = (config.name.clone(), network.epoch);
+        RuntimeError::NotMe { name, epoch, problem, passes }
+    };
     let id = network.find(&config.name).ok_or_else(|| {
-        refused(if config.directory.is_some() {
-            "does not have it; have the authorities' operators admit it (`motemix authority add`), or wait if they \
-             have: documents that were signed before do not change"
+        if config.directory.is_some() {
+            let problem = "does not have it; have the authorities' operators admit it (`motemix authority add`), \
+                           or wait if they have: documents that were signed before do not change";
+            refused(true, problem)
         } else {
-            "has no such node; publish its description"
-        })
+            refused(false, "has no such node; publish its description")
+        }
     })?;
     if known.is_some_and(|known| id != known) {
-        return Err(refused(if config.id.is_some() {
-            "gives it another id; correct `id` in the configuration, or leave it out"
-        } else {
-            "gives it another id than the one before; start the node again"
-        }));
+        return Err(refused(
+            false,
+            if config.id.is_some() {
+                "gives it another id; correct `id` in the configuration, or leave it out"
+            } else {
+                "gives it another id than the one before; start the node again"
+            },
+        ));
     }
     let secret = key.mix_secret(network.epoch)?;
     let published = network.node(id).map_or(PublicKey([0; 32]), |node| node.mix_key);
     if HostCurve::public_key(&secret) != published {
-        return Err(refused(match (key.is_renewed(), config.directory.is_some()) {
-            (true, true) => {
+        return Err(match (key.is_renewed(), config.directory.is_some()) {
+            (true, true) => refused(
+                true,
                 "has another mix key for it, because keys were made anew; the node takes part again with the \
-                 first document that names the new ones"
-            }
-            (true, false) => {
+                 first document that names the new ones",
+            ),
+            (true, false) => refused(
+                false,
                 "has another mix key for it, because keys were made anew; sign documents with the new ones \
-                 (`motemix net renew --early`)"
-            }
-            _ => "has another mix key for it; publish the key of this node's key file",
-        }));
+                 (`motemix net renew --early`)",
+            ),
+            _ => refused(false, "has another mix key for it; publish the key of this node's key file"),
+        });
     }
     Ok(id)
 }
@@ -382,6 +391,8 @@ pub enum RuntimeError {
         epoch: Epoch,
         /// What is wrong, with the remedy.
         problem: &'static str,
+        /// Whether a later document mends it.
+        passes: bool,
     },
     /// An address cannot be listened on.
     #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]

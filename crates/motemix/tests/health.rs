@@ -78,8 +78,13 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
     assert!(words.contains("motemix net renew"), "{words}");
     assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
     assert!(readyz(&running, "mix-1").ends_with("\r\n\r\nready\n"));
-    let said = motemix(["net", "status", running.dir()]).succeeds();
-    assert!(said.contains("\nmix-1: warning: documents: "), "{said}");
+    // Equal reasons are one line, with the paths that were typed.
+    let all = |state: &str| {
+        let begins = format!("\n5 nodes (mix-1, mix-2, mix-3 and 2 more): {state}: documents: ");
+        let said = motemix(["net", "status", running.dir()]).succeeds();
+        said.contains(&begins).then_some(said)
+    };
+    wait_until("all warn", || all("warning").is_some());
 
     wait_until("it fails", || is(&running, "mix-1", "documents", "failing"));
     let answer = healthz(&running, "mix-1");
@@ -90,16 +95,65 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
         answer.starts_with("HTTP/1.1 503 ") && answer.contains("no network document is in force"),
         "{answer}"
     );
-    let said = motemix(["net", "status", running.dir()]).succeeds();
-    assert!(said.contains("\nmix-1: failing: documents: no network document is in force"), "{said}");
+    wait_until("all fail", || all("failing").is_some());
+    let said = all("failing").unwrap();
+    assert!(said.contains("no network document is in force") && !said.contains(".."), "{said}");
+    assert!(said.contains(&format!(": {}/documents/", running.dir())), "{said}");
 
     motemix(["net", "renew", running.dir(), "--epochs", "60"]).succeeds();
     wait_until("it is well again", || concern(&running, "mix-1", "documents").is_none());
     assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
     assert!(healthz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
-    assert_eq!(log_lines(&running, "mix-1", "the network documents end in"), 1, "one line when it begins");
+    assert_eq!(
+        log_lines(&running, "mix-1", "the network documents end within"),
+        1,
+        "one line when it begins"
+    );
     assert_eq!(log_lines(&running, "mix-1", "no network document is in force"), 1);
     assert_eq!(log_lines(&running, "mix-1", "documents: well again"), 1, "one line when it ends");
+}
+
+/// Documents come by themselves to these nodes, and nobody has to act when the first is awaited.
+#[test]
+fn nodes_that_wait_for_their_first_document_start_and_call_nobody() {
+    let network = Network::init(&SMALL);
+    let (documents, elsewhere) = (network.path("documents"), network.path("elsewhere"));
+    fs::rename(&documents, &elsewhere).unwrap();
+    fs::create_dir(&documents).unwrap();
+    let nodes = ["mix-1", "mix-2", "mix-3", "receiver", "mote-1"];
+    for node in nodes {
+        let config = network.config(node);
+        let text = fs::read_to_string(&config).unwrap();
+        let section = "[directory]\nfrom = [\"127.0.0.1:1\"]\nepoch_length = \"24h\"\nserve = false";
+        fs::write(&config, format!("{text}\n{section}\n")).unwrap();
+    }
+    let running = Running::up(network);
+    wait_until("all start", || nodes.iter().all(|node| is(&running, node, "documents", "starting")));
+    // All places say the same.
+    let answer = healthz(&running, "mix-1");
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("starting: documents: "), "{answer}");
+    assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 503 "));
+    let metrics = get(&running, "mix-1", "/metrics");
+    for line in ["motemix_health -1", "motemix_health_of{concern=\"documents\"} -1"] {
+        assert!(metrics.lines().any(|told| told == line), "{line}: {metrics}");
+    }
+    let config = running.0.config("mix-1");
+    let said = motemix(["status", "--config", config.to_str().unwrap()]).succeeds();
+    assert!(said.lines().any(|line| line.split_whitespace().eq(["health", "starting"])), "{said}");
+
+    fs::rename(&elsewhere, &documents).unwrap();
+    wait_until("all begin", || nodes.iter().all(|node| concern(&running, node, "documents").is_none()));
+    assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    for node in nodes {
+        let log = fs::read_to_string(running.0.path(&format!("nodes/{node}/node.log"))).unwrap();
+        let calls: Vec<_> = log
+            .lines()
+            .filter(|line| line.contains(" ERROR ") || line.contains(" WARN ") && line.contains("documents"))
+            .collect();
+        assert!(calls.is_empty(), "{node}: {calls:?}");
+        assert_eq!(log.matches("documents: no network document is in force").count(), 1, "{node}: {log}");
+        assert!(!log.contains("well again"), "it was not unwell: {log}");
+    }
 }
 
 #[test]

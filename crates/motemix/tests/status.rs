@@ -149,7 +149,7 @@ fn a_node_tells_which_authorities_have_its_keys() {
     let told = status(&config);
     // One mix alone makes no network.
     assert_eq!(told["detail"]["document"], Value::Null);
-    assert_eq!(told["health"]["state"], "failing");
+    assert_eq!(told["health"]["state"], "starting");
     let from = told["detail"]["keys_from"].as_u64().expect("an epoch");
     for (number, name) in AUTHORITIES.into_iter().enumerate() {
         let at = world.at(name);
@@ -164,7 +164,7 @@ fn a_node_tells_which_authorities_have_its_keys() {
     }
     let table = motemix(["status", "--config", &config]).succeeds();
     assert!(table.contains("the node waits for one") && table.contains("epochs from now on"), "{table}");
-    assert!(table.contains("\nfailing: documents: no network document is in force"), "{table}");
+    assert!(table.contains("\nstarting: documents: no network document is in force"), "{table}");
 }
 
 /// What the program says of a network that is asked for at these places.

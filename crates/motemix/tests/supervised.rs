@@ -161,7 +161,11 @@ fn a_node_that_waits_for_a_document_is_started_and_alive() {
     std::fs::remove_file(&documents[0]).expect("a document");
     let mut manager = Manager::start(&["node", "--config", text(&config)]);
     assert_eq!(manager.next(), "READY=1");
-    manager.hears("STATUS=waits for a network document");
+    assert_eq!(
+        manager.hears("STATUS=waits "),
+        "STATUS=waits for a network document, failing: documents",
+        "health, as all other places have it"
+    );
     manager.hears("WATCHDOG=1");
     manager.hears("WATCHDOG=1");
     manager.stop();

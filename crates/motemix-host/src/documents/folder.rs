@@ -25,8 +25,8 @@ pub struct Folder {
 
 impl Folder {
     /// The folder at this path, whether it is there or not.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self { path: file::without_detours(path.as_ref()) }
     }
 
     /// Where it is.

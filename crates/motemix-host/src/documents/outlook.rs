@@ -88,12 +88,13 @@ impl DocumentsError {
         let why = "they come by themselves when the authorities make them (`motemix authority status`)";
         match &self.problem {
             DocumentsProblem::Empty => format!("none has come yet; {why}"),
-            DocumentsProblem::Refused(DocumentError::Expired { at, now }) => {
-                format!("the last one ended at {at}, and it is {now}; {why}, if this clock is right")
+            DocumentsProblem::Refused(DocumentError::Expired { at, .. }) => {
+                format!("the last one ended at {at}; {why}, if this clock is right")
             }
             DocumentsProblem::Refused(DocumentError::NotYetValid { from, now }) => {
+                let now = super::minute(*now);
                 format!(
-                    "the first one is for later, from {from} on, and it is {now}; {why}, if this clock is right"
+                    "the first one is for later, from {from} on, and by the clock it is {now}; {why}, if that is right"
                 )
             }
             _ => self.to_string(),

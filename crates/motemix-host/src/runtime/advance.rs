@@ -184,7 +184,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
         if network.epoch < self.epochs.epoch() || self.epochs.has_expired() {
             self.node.end_epoch();
             self.enter(network, false)?;
-            tracing::warn!(epoch = %self.epochs.epoch(), "the clock was ahead; the node is back in this epoch");
+            tracing::info!(epoch = %self.epochs.epoch(), "the clock was ahead; the node is back in this epoch");
         }
         Ok(())
     }

@@ -237,9 +237,11 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 Err(error) if passes(&error) => Some(error),
                 Err(error) => return Err(error),
             };
+            // What is said of readiness, and of health, is of one moment.
+            self.share();
             self.examine(host_now, error.as_ref(), complete);
             self.count_loops();
-            self.supervisor.status(&self.shared.in_short(self.network.epoch));
+            self.supervisor.status(&self.shared.in_short(&format!("epoch {}", self.network.epoch)));
             // Here and nowhere else: whatever holds this loop up for long is worth a restart.
             self.supervisor.alive();
             self.shared.publish(host_now, || self.rng.next_u64());

@@ -13,7 +13,7 @@ use super::advance::{Time, before};
 use super::driver::{FAREWELL, passes, waits};
 use super::epochs::Epochs;
 use super::mailroom::Mailroom;
-use super::snapshot::Shared;
+use super::snapshot::{Shared, begins};
 use super::watch::Watch;
 use super::{RuntimeError, answers, find_me, without_document};
 use crate::NodeConfig;
@@ -63,6 +63,22 @@ pub(super) fn may_mend(config: &NodeConfig, key: &NodeKey, error: &RuntimeError)
     )
 }
 
+/// Whether a later document mends what is wrong, and comes by itself.
+fn comes_by_itself(config: &NodeConfig, error: &RuntimeError) -> bool {
+    config.directory.is_some()
+        && match error {
+            RuntimeError::Documents(error) => matches!(
+                error.problem,
+                DocumentsProblem::Empty
+                    | DocumentsProblem::Refused(
+                        DocumentError::Expired { .. } | DocumentError::NotYetValid { .. }
+                    )
+            ),
+            RuntimeError::NotMe { passes, .. } => *passes,
+            _ => false,
+        }
+}
+
 /// Who waits for a document, and for room.
 pub(super) struct Patience<'a> {
     pub(super) config: &'a NodeConfig,
@@ -94,7 +110,8 @@ impl Patience<'_> {
             let reason = match found {
                 Ok((network, me)) => match self.open_logs(&network) {
                     Ok(()) => {
-                        self.shared.set_health(watch.tell(Vec::new()));
+                        watch.tell(Vec::new());
+                        self.shared.set_health(begins("the first epoch is prepared"));
                         return Ok(Some((network, me)));
                     }
                     Err(error) if passes(&error) => waits("the first epoch", &error),
@@ -111,7 +128,7 @@ impl Patience<'_> {
                 reasons.push(Reason::failing(Concern::Clock, self.time.verdict.to_string()));
             }
             self.shared.set_health(watch.tell(reasons));
-            self.supervisor.status(&format!("waits for {awaited}"));
+            self.supervisor.status(&self.shared.in_short(&format!("waits for {awaited}")));
             self.supervisor.alive();
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
@@ -139,12 +156,14 @@ impl Patience<'_> {
     }
 
     fn without_document(&self, error: &RuntimeError) -> Reason {
+        let comes = self.shared.is_young() && comes_by_itself(self.config, error);
         let error = without_document(self.config, error);
         let mut words = format!("no network document is in force, so nothing is sent: {error}");
         if let Some(why) = self.shared.silence() {
             words = format!("{words}; none comes: {why}");
         }
-        Reason::failing(Concern::Documents, words)
+        let reason = if comes { Reason::starting } else { Reason::failing };
+        reason(Concern::Documents, words)
     }
 
     /// Answers a request, one to send something with a refusal; `true` if the node is to end.

@@ -22,17 +22,25 @@ use super::detail::disk_room;
 use super::passed::Passed;
 use crate::NodeConfig;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
-use crate::health::{Concern, Health, State};
+use crate::health::{Concern, Health, Reason};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
 use crate::places;
 
+/// How long documents may take to come by themselves to a node that starts. Authorities that begin as
+/// well make the first one within two rounds of a minute, and one more in each further round.
+const BEGINS_WITHIN: Duration = Duration::from_mins(5);
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
 
 /// As the control socket and metrics tell times.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// How a node is before it does its work.
+pub(super) fn begins(words: &str) -> Health {
+    Health::of(vec![Reason::starting(Concern::Documents, words)])
 }
 
 /// Totals since the start.
@@ -126,7 +134,7 @@ impl Shared {
             replay_tags: config.limits.replay_tags,
             round_trips: times(),
             elapsed: times(),
-            health: Rc::default(),
+            health: Rc::new(RefCell::new(begins("the node looks for the network document of this time"))),
             coarse: Rc::default(),
             silence: Rc::default(),
             told: Rc::default(),
@@ -171,6 +179,11 @@ impl Shared {
     /// Whom loops pass.
     pub(super) fn passed(&self) -> RefMut<'_, Passed> {
         self.passed.borrow_mut()
+    }
+
+    /// Whether the node has not been there for long, so that what comes by itself may be on its way.
+    pub(super) fn is_young(&self) -> bool {
+        self.started.elapsed() < BEGINS_WITHIN
     }
 
     pub(super) fn set_health(&self, health: Health) {
@@ -239,12 +252,12 @@ impl Shared {
         status
     }
 
-    /// In a few words that stay the same while nothing changes.
-    pub(super) fn in_short(&self, epoch: Epoch) -> String {
+    /// What the node is about and how it is, in a few words that stay the same while nothing changes.
+    pub(super) fn in_short(&self, about: &str) -> String {
         let health = self.health.borrow();
         let concerns: Vec<_> = health.reasons.iter().map(|reason| reason.concern.name()).collect();
-        let about = if concerns.is_empty() { String::new() } else { format!(": {}", concerns.join(", ")) };
-        format!("epoch {epoch}, {}{about}", health.state.name())
+        let why = if concerns.is_empty() { String::new() } else { format!(": {}", concerns.join(", ")) };
+        format!("{about}, {}{why}", health.state.name())
     }
 
     /// What may be told to every user of the machine.
@@ -316,11 +329,11 @@ impl Shared {
             metrics.gauge("motemix_documents_until_seconds", help, gauge(totals.covered_until));
         }
         let health = self.health.borrow();
-        let help = "How the node is: 0 ok, 1 warning, 2 failing";
-        metrics.gauge("motemix_health", help, health.state as i64);
+        let help = "How the node is: -1 starting, 0 ok, 1 warning, 2 failing";
+        metrics.gauge("motemix_health", help, health.state.figure());
         let help = "The same by concern";
         for concern in Concern::ALL {
-            let state = health.of_concern(concern) as i64;
+            let state = health.of_concern(concern).figure();
             metrics.gauge_with("motemix_health_of", help, ("concern", concern.name()), state);
         }
         let uptime = i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
@@ -386,11 +399,9 @@ impl Told for Shared {
             return None;
         }
         let health = self.health.borrow();
-        // With a document, what waits is the first epoch. Between its start and its first look at
-        // the folder nothing is known.
+        // With a document, what waits is the first epoch.
         let of_documents = health.reasons.iter().find(|reason| reason.concern == Concern::Documents);
-        let why =
-            of_documents.or_else(|| health.reasons.iter().find(|reason| reason.state == State::Failing));
+        let why = of_documents.or_else(|| health.reasons.first());
         Some(why.map_or_else(|| "the node starts".to_owned(), |reason| reason.words.clone()))
     }
 }

@@ -1,4 +1,5 @@
 //! Tells how the node is, and says so in the log: one line when a state begins, one when it ends.
+//! Only what somebody has to see to is a warning or an error.
 
 use crate::health::{Health, Reason, State};
 
@@ -16,18 +17,21 @@ impl Watch {
         let same = |one: &Reason, other: &Reason| (one.concern, one.state) == (other.concern, other.state);
         for reason in &health.reasons {
             if !self.said.iter().any(|said| same(said, reason)) {
-                if reason.state == State::Failing {
-                    tracing::error!("{}: {}", reason.concern.name(), reason.words);
-                } else {
-                    tracing::warn!("{}: {}", reason.concern.name(), reason.words);
+                let (concern, words) = (reason.concern.name(), &reason.words);
+                match reason.state {
+                    State::Failing => tracing::error!("{concern}: {words}"),
+                    State::Warning => tracing::warn!("{concern}: {words}"),
+                    State::Starting | State::Ok => tracing::info!("{concern}: {words}"),
                 }
             }
         }
         for said in &self.said {
             match health.of_concern(said.concern) {
-                State::Ok => tracing::warn!("{}: well again", said.concern.name()),
+                // It was not unwell, and what it does now is told elsewhere.
+                _ if said.state == State::Starting => {}
+                State::Ok => tracing::info!("{}: well again", said.concern.name()),
                 State::Warning if said.state == State::Failing => {
-                    tracing::warn!("{}: no longer failing", said.concern.name());
+                    tracing::info!("{}: no longer failing", said.concern.name());
                 }
                 _ => {}
             }

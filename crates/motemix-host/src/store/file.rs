@@ -1,9 +1,10 @@
 //! Small files that are replaced as a whole.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
@@ -78,6 +79,28 @@ fn of_regular(file: File) -> io::Result<File> {
         return Ok(file);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+/// The path without `name/..`, as people would type it, if it leads to the same place: behind a
+/// symbolic link it does not.
+pub fn without_detours(path: &Path) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        let goes_back = part == Component::ParentDir
+            && matches!(short.components().next_back(), Some(Component::Normal(_)));
+        if !(goes_back && short.pop()) {
+            short.push(part);
+        }
+    }
+    // The last name need not be there.
+    let place = |path: &Path| match (path.components().next_back(), path.parent()) {
+        (Some(Component::Normal(name)), Some(_)) => {
+            Some((fs::canonicalize(folder(path)).ok()?, name.to_owned()))
+        }
+        _ => Some((fs::canonicalize(path).ok()?, OsString::new())),
+    };
+    let is_same = || place(path).is_some_and(|place_of| Some(place_of) == place(&short));
+    if short == path || is_same() { short } else { path.to_owned() }
 }
 
 /// Puts `bytes` in place of what is at `path`. After a crash either all of the old or all of the
@@ -212,5 +235,26 @@ pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_goes_there_directly_unless_a_link_leads_elsewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path);
+        for folder in ["plant/nodes/mix-1", "plant/documents", "other/nodes/mix-2"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        assert_eq!(without_detours(&at("plant/nodes/mix-1/../../documents")), at("plant/documents"));
+        assert_eq!(without_detours(&at("plant/nodes/mix-1/../../none")), at("plant/none"));
+        assert_eq!(without_detours(Path::new("src/../src")), Path::new("src"));
+        assert_eq!(without_detours(Path::new("../a/b")), Path::new("../a/b"));
+        std::os::unix::fs::symlink(at("other/nodes/mix-2"), at("plant/nodes/mix-2")).unwrap();
+        let behind_a_link = at("plant/nodes/mix-2/../../documents");
+        assert_eq!(without_detours(&behind_a_link), behind_a_link);
     }
 }

@@ -258,7 +258,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         status: Option<NodeStatus>,
     }
     let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "health"]);
-    let mut reasons = String::new();
+    let mut said = Vec::new();
     let mut rows = Vec::new();
     let mut unreadable = None;
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
@@ -309,20 +309,20 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
         };
         let health = status.iter().flat_map(|status| &status.health.reasons).map(ToString::to_string);
         let silence = problem.iter().map(|problem| format!("no answer: {problem}"));
-        for reason in health.chain(silence) {
-            reasons.extend([config.name.as_str(), ": ", &reason, "\n"]);
-        }
+        said.extend(health.chain(silence).map(|reason| (config.name.clone(), reason)));
         rows.push(Row { name: config.name, pid, state, problem, status });
     }
     let running = rows.iter().filter_map(|row| Some((row.name.as_str(), row.status.as_ref()?.epoch)));
-    reasons.extend(in_another_epoch(&running.collect::<Vec<_>>()));
+    let others = in_another_epoch(&running.collect::<Vec<_>>());
     print(args.dir.json, &rows, &table)?;
     if !args.dir.json {
         let details = rows.iter().filter_map(|row| row.status.as_ref()?.detail.as_ref());
         let loops = details.filter_map(|detail| detail.loops.as_ref());
         through(&loops.flat_map(|loops| &loops.through).collect())?;
-        if !reasons.is_empty() {
-            report::print(format!("\n{reasons}").as_bytes())?;
+        let lines: String =
+            report::by_words(&said, "nodes").into_iter().map(|line| line + "\n").chain(others).collect();
+        if !lines.is_empty() {
+            report::print(format!("\n{lines}").as_bytes())?;
         }
     }
     unreadable.map_or(Ok(()), Err)

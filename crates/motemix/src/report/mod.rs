@@ -63,6 +63,27 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// A line for each thing that is said, and before it who says it. Of many the first are named, and
+/// all are counted: `many` is what they are.
+pub fn by_words(said: &[(String, String)], many: &str) -> Vec<String> {
+    const NAMED: usize = 3;
+    let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (who, words) in said {
+        match lines.iter_mut().find(|(known, _)| known == words) {
+            Some((_, names)) => names.push(who),
+            None => lines.push((words, vec![who])),
+        }
+    }
+    let line = |(words, names): (&str, Vec<&str>)| match names.len() {
+        1 => format!("{}: {words}", names[0]),
+        count if count <= NAMED + 1 => format!("{count} {many} ({}): {words}", names.join(", ")),
+        count => {
+            format!("{count} {many} ({} and {} more): {words}", names[..NAMED].join(", "), count - NAMED)
+        }
+    };
+    lines.into_iter().map(line).collect()
+}
+
 /// What became of messages that were not acknowledged, in words; `None` if all were.
 pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
     let lost = match discarded {
@@ -82,6 +103,18 @@ pub fn shortfall(discarded: u64, undecided: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_many_say_is_one_line_with_their_count() {
+        let said = |who: &str, words: &str| (who.to_owned(), words.to_owned());
+        assert_eq!(
+            by_words(&[said("mix-1", "full"), said("mix-2", "late")], "nodes"),
+            ["mix-1: full", "mix-2: late"]
+        );
+        let all: Vec<_> = (1..=11).map(|number| said(&format!("mix-{number}"), "late")).collect();
+        assert_eq!(by_words(&all[..2], "nodes"), ["2 nodes (mix-1, mix-2): late"]);
+        assert_eq!(by_words(&all, "nodes"), ["11 nodes (mix-1, mix-2, mix-3 and 8 more): late"]);
+    }
 
     #[test]
     fn a_figure_has_no_more_digits_than_asked_for() {

@@ -20,6 +20,7 @@ use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, cover, find_me};
 use crate::store::{StoreError, StoreProblem};
 
+const TWO_MINUTES: Duration = Duration::from_mins(2);
 /// How long before the documents end a warning comes.
 const DAY: Duration = Duration::from_hours(24);
 /// For epochs shorter than an hour: so many of them before.
@@ -160,7 +161,15 @@ impl<P: Profile + 'static> Driver<'_, P> {
         // nothing is known of it.
         let (lasts, _) = examination.lasts.as_ref().filter(|(lasts, horizon)| lasts.until < *horizon)?;
         let left = Duration::from_secs(lasts.until.0.saturating_sub(now.0));
-        let (until, left) = (lasts.until, span(left));
+        // In words that many nodes say at once.
+        let left =
+            if left < TWO_MINUTES { "within two minutes".to_owned() } else { format!("in {}", span(left)) };
+        let until = lasts.until;
+        // Of a network that begins, one after the other is being made.
+        let are_coming = config.directory.is_some() && self.shared.is_young();
+        if are_coming && lasts.refused.is_none() && self.shared.silence().is_none() {
+            return None;
+        }
         let words = match &lasts.refused {
             None if config.directory.is_some() => {
                 let why = self
@@ -168,16 +177,16 @@ impl<P: Profile + 'static> Driver<'_, P> {
                     .silence()
                     .unwrap_or_else(|| "none had come when they were asked for last".to_owned());
                 format!(
-                    "the network documents end in {left}, at {until}, and there are no later ones: {why}; see \
+                    "the network documents end {left}, at {until}, and there are no later ones: {why}; see \
                      `motemix authority status`"
                 )
             }
             None => format!(
-                "the network documents end in {left}, at {until}; sign or fetch those of later epochs \
+                "the network documents end {left}, at {until}; sign or fetch those of later epochs \
                  (`motemix net renew`)"
             ),
             Some(problem) => {
-                format!("the network document for {until}, in {left}, cannot be used: {problem}")
+                format!("the network document for {until}, {left}, cannot be used: {problem}")
             }
         };
         Some(Reason::warning(Concern::Documents, words))

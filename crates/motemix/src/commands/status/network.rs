@@ -321,21 +321,22 @@ fn cells(answer: &Answer) -> [String; 3] {
 fn worries(report: &Report) -> Vec<String> {
     let places = report.places.iter().map(|place| (&place.at, &place.answer));
     let nodes = report.nodes.iter().map(|node| (&node.name, &node.answer));
-    let mut lines = Vec::new();
+    let mut said = Vec::new();
     for (name, answer) in places.chain(nodes) {
+        let mut say = |words: String| said.push((name.clone(), words));
         if let Some(problem) = &answer.problem {
-            lines.push(format!("{name}: no answer: {problem}"));
+            say(format!("no answer: {problem}"));
         }
         if answer.has_present == Some(false) {
-            lines.push(format!("{name}: has no document of epoch {}", report.epoch));
+            say(format!("has no document of epoch {}", report.epoch));
         }
         if let Some(ahead) = answer.clock_ahead_s.filter(|ahead| ahead.abs() > SKEW_S) {
             let way = if ahead > 0 { "ahead of" } else { "behind" };
-            lines.push(format!(
-                "{name}: its clock is {} s {way} this machine's; set the one that is wrong",
+            say(format!(
+                "its clock is {} s {way} this machine's; set the one that is wrong",
                 ahead.unsigned_abs()
             ));
         }
     }
-    lines
+    report::by_words(&said, "places")
 }
