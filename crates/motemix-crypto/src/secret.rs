@@ -63,9 +63,9 @@ impl<const N: usize> ConstantTimeEq for Secret<N> {
     }
 }
 
-/// Takes what is in a place, and leaves none of its bytes there: [`Option::take`] marks the place as
-/// empty, and what was moved out of it stays readable. `blank` is a value without a secret that has
-/// as many bytes.
+/// Takes what is in a place, and leaves none of its bytes there: [`Option::take`] marks the place
+/// as empty, and what was moved out of it stays readable. `blank` is a value without a secret that
+/// has as many bytes.
 pub fn take<T>(place: &mut Option<T>, blank: T) -> Option<T> {
     let taken = place.replace(blank);
     // The blank is dropped where it lies, so it is written there.

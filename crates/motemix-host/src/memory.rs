@@ -7,14 +7,14 @@
 //! | memory that was freed, buffers that grew | the program's allocator, which wipes what it frees |
 //! | copies that calls leave on the stack | [`wiped`], [`wipe_stack`] |
 //!
-//! A value that is moved leaves a copy behind. So a secret that lasts lies in a box of its own: it is
-//! made by a call whose stack is [`wiped`], and dropped where it lies.
+//! A value that is moved leaves a copy behind. So a secret that lasts lies in a box of its own: it
+//! is made by a call whose stack is [`wiped`], and dropped where it lies.
 
 use std::sync::OnceLock;
 
 use motemix_crypto::secret;
 
-/// Bytes of the stack that are wiped: more than a call with secrets takes, without optimisation too.
+/// Bytes of the stack that are wiped: more than a call with secrets takes, optimised or not.
 const STACK: usize = 64 << 10;
 
 /// Does `work` and wipes the stack that it took. What it returns must have its secrets in boxes.
@@ -39,11 +39,11 @@ struct Refused {
 static REFUSED: OnceLock<Refused> = OnceLock::new();
 
 /// Keeps the memory of this process from everybody but root for as long as it runs: no core dumps,
-/// no debugger of the same user, and no page of it in swap where the system allows that. To be called
-/// before there are threads and keys.
+/// no debugger of the same user, and no page of it in swap where the system allows that. To be
+/// called before there are threads and keys.
 ///
-/// All pages are locked, or none: with a limit on locked memory (`RLIMIT_MEMLOCK`), allocations would
-/// fail once it is reached.
+/// All pages are locked, or none: with a limit on locked memory (`RLIMIT_MEMLOCK`), allocations
+/// would fail once it is reached.
 pub fn protect() {
     REFUSED.get_or_init(system::protect);
 }
@@ -83,9 +83,9 @@ mod system {
     /// may be locked.
     fn is_locked() -> bool {
         let before = getrlimit(Resource::Memlock);
-        // The soft limit may be raised to the hard one. If there is a hard one, the lowest soft limit
-        // has the kernel lock for those alone whom no limit binds: who is bound by one that all of
-        // this process is still below could allocate little more.
+        // The soft limit may be raised to the hard one. If there is a hard one, the lowest soft
+        // limit has the kernel lock for those alone whom no limit binds: a process that is still
+        // below its limit would be locked too, and could then allocate little more.
         let current = before.maximum.map(|_| 1);
         let _ = setrlimit(Resource::Memlock, Rlimit { current, ..before });
         let all = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;

@@ -1,5 +1,5 @@
-//! Random numbers for the node: `ChaCha20`, seeded and reseeded by the platform, whose earlier output
-//! nobody computes from its memory ("fast key erasure", D. J. Bernstein, 2017).
+//! Random numbers for the node: `ChaCha20`, seeded and reseeded by the platform. Nobody computes
+//! its earlier output from its memory ("fast key erasure", D. J. Bernstein, 2017).
 
 use std::convert::Infallible;
 use std::fmt;

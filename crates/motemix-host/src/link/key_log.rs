@@ -77,7 +77,8 @@ impl KeyLog {
     }
 }
 
-/// The file of keys of datagrams between nodes: who made the key with whom, and the key, a line each.
+/// The file of keys of datagrams between nodes: a line has who made the key, with whom, and the
+/// key.
 #[derive(Debug)]
 pub struct DatagramKeyLog(File);
 

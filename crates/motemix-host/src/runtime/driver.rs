@@ -247,7 +247,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             self.shared.publish(host_now, || self.rng.next_u64());
         }
         self.crew.keep_keys(&self.node.epochs_with_keys());
-        // What the node did with keys that have ended since, and with others' handshakes, it did below.
+        // What the node did with keys that have ended since, it did below.
         if ticks {
             memory::wipe_stack();
         }

@@ -82,7 +82,9 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
 
     /// Ends it, whatever it was.
     pub(super) fn end(&mut self) {
-        (self.peer, self.held) = (None, Held::Nothing);
+        // One by one, as in a call.
+        self.peer = None;
+        self.held = Held::Nothing;
     }
 
     /// Ends it if it is to this peer, with which there is a later key. One that is not over goes on

@@ -110,7 +110,11 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
 
     /// Ends it, whatever it was.
     pub(super) fn end(&mut self) {
-        (self.peer, self.waiting, self.held) = (None, None, Held::Nothing);
+        // One by one: a tuple would be made on the stack first, and what lay there before it would
+        // be copied along with it.
+        self.peer = None;
+        self.waiting = None;
+        self.held = Held::Nothing;
     }
 
     pub(super) const fn peer(&self) -> Option<Peer> {
@@ -216,7 +220,8 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         if worked.is_err() {
             // The right message may still come; before message_1 that is a cookie.
             let back_to = if step == Step::Begin { Step::Hello } else { Step::Message1 };
-            (self.step, self.held, self.received) = (back_to, Held::Nothing, Bytes::EMPTY);
+            self.held = Held::Nothing;
+            (self.step, self.received) = (back_to, Bytes::EMPTY);
         }
         worked
     }

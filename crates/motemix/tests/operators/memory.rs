@@ -90,8 +90,8 @@ fn memory_of(world: &World, name: &str, file: &Path) -> (Memory, u32) {
     let mut read = None;
     wait_until("its key file stays as it is for a moment", || {
         let epoch = epoch_of(file);
-        // The earlier logs go when the earlier keys have gone; what it answers then, it answers when
-        // it is done with all of that.
+        // The earlier logs go when the earlier keys have gone; what it answers then, it answers
+        // when it is done with all of that.
         if world.first_replay_log(name) < epoch.into() {
             return false;
         }

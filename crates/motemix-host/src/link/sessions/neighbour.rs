@@ -273,8 +273,8 @@ impl Neighbour {
         has_room
     }
 
-    /// Moves the handshakes forward, and hands the datagrams that are to leave for it to `leave`, and
-    /// each key that is made to `note`.
+    /// Moves the handshakes forward, and hands the datagrams that are to leave for it to `leave`,
+    /// and each key that is made to `note`.
     pub(super) fn progress(
         &mut self,
         now: Instant,
