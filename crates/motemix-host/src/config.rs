@@ -180,8 +180,9 @@ pub struct ReadingsConfig {
     /// The file of the key that signs them (`motemix id new`). Without it they are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// A command of the shell that prints SenML (RFC 8428), in JSON or CBOR, in place of the readings
-    /// of this machine. It runs in the folder of the configuration, for 30 seconds at most.
+    /// A command of the shell that prints SenML (RFC 8428), in JSON or CBOR, in place of the
+    /// readings of this machine. It runs in the folder of the configuration, for 30 seconds at
+    /// most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The folder of the configuration.

@@ -310,7 +310,7 @@ impl BytesHead {
     }
 }
 
-/// Algorithm and key id of a protected header in its one form; the key id is empty if there is none.
+/// Algorithm and key id of a protected header in its one form; without a key id, that is empty.
 fn protected_header(bytes: &[u8]) -> Option<(Algorithm, &[u8])> {
     let (algorithm, key_id) = match bytes {
         [MAP_OF_1, ALGORITHM, algorithm] => (*algorithm, &[][..]),

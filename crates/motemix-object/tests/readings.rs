@@ -268,8 +268,8 @@ fn a_reading_has_one_form_whatever_rfc_8949_and_rfc_9052_allow() {
             assert_eq!(open(&other, &device, 9, CELLAR).is_ok(), other == reading, "{form:?}");
         }
     }
-    // The key id in front of the algorithm, a map without a length, long heads: the signature covers
-    // all of it, and a signer has one form as well.
+    // The key id in front of the algorithm, a map without a length, long heads: the signature
+    // covers all of it, and a signer has one form as well.
     let mut device = Device::new(18);
     for header in
         ["a2044100 0127", "bf0127044100ff", "a201270458 0100", "a201380704 4100", "a10127", "a2012704 40"]

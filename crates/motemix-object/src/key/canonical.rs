@@ -1,8 +1,8 @@
 //! The one form of a signature.
 //!
 //! If (r, s) is a signature of ES256, so is (r, n − s), and anybody can compute one from the other.
-//! So half of them are none here: s is n/2 at most. Of Ed25519 each signature has one form: both
-//! checks refuse an s that is not below the group's order (RFC 8032, 5.1.7), and compare R as bytes.
+//! So half of them are refused: s is n/2 at most. A signature of Ed25519 has one form: both checks
+//! refuse an s that is not below the group's order (RFC 8032, 5.1.7), and compare R as bytes.
 
 use super::{Algorithm, SIGNATURE_LEN};
 

@@ -12,8 +12,8 @@ use super::{Field, Item, MAX_PACK_LEN, MAX_RECORDS, Number, Pack, Record};
 use crate::base64url;
 
 impl Pack {
-    /// Reads SenML in JSON; a byte order mark is left out. A label that is not known is left out, unless it says that it has to be
-    /// understood (RFC 8428, 4.4).
+    /// Reads SenML in JSON; a byte order mark is left out. So is a label that is not known, unless
+    /// it says that it has to be understood (RFC 8428, 4.4).
     ///
     /// # Errors
     /// It is not exactly one array of records with values of SenML, or too long.

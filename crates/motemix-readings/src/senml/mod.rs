@@ -6,8 +6,8 @@
 //!               to_json, to_cbor ◀┘ └──────── to_pack ────────┘
 //! ```
 //!
-//! What is signed, and what is believed because it is signed, is held to all rules of RFC 8428 by one
-//! function, [`Pack::read_valid`].
+//! What is signed, and what is believed because it is signed, is held to all rules of RFC 8428 by
+//! one function, [`Pack::read_valid`].
 //!
 //! Numbers keep the digits that they were given with ([`Number`]). `docs/spec/reading-senml.md` is
 //! normative where RFC 8428 leaves a choice.

@@ -164,8 +164,8 @@ Examples:
 pub struct ObjectVerify {
     #[command(flatten)]
     pub devices: DeviceList,
-    /// The message, in hexadecimal or as it is, or a reading as JWS, or several in lines; without it,
-    /// or with `-`, it is read from stdin.
+    /// The message, in hexadecimal or as it is, or a reading as JWS, or several in lines; without
+    /// it, or with `-`, it is read from stdin.
     #[arg(value_name = "MESSAGE")]
     pub message: Option<PathBuf>,
     /// Believes no reading whose number is below one that arrived before, as RFC 8387 has it. For

@@ -125,8 +125,8 @@ fn remove(file: &Path, keep: u32, as_json: bool) -> Result<(), Failure> {
     Ok(report::print(format!("removed {removed}\n").as_bytes())?)
 }
 
-/// The file itself, so that this works whether the node runs or not; none for a node that never ran:
-/// opening it would make an empty inbox.
+/// The file itself, so that this works whether the node runs or not. None for a node that never
+/// ran: opening it would make an empty inbox.
 fn open(file: &Path) -> Result<Option<Inbox>, Failure> {
     if file.exists() { Inbox::open(file).map(Some).map_err(Failure::broken) } else { Ok(None) }
 }

@@ -64,8 +64,8 @@ impl Source for OwnSensors {
     }
 }
 
-/// A pack in CBOR of at most `most` bytes, which says that it is of now, if it says no time and that
-/// fits: whoever gets it later could only guess.
+/// A pack in CBOR of at most `most` bytes. One that says no time gets that of now, if there is room
+/// for it: whoever gets the pack later could only guess.
 ///
 /// # Errors
 /// It is longer.
