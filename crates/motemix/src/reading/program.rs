@@ -4,6 +4,7 @@
 //! ended with all that it has started.
 
 use super::with_time;
+use crate::report::printable;
 use motemix_host::Source;
 use motemix_readings::senml::Pack;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -195,7 +196,7 @@ fn run(mut command: Command, bounds: Bounds, is_unwanted: &AtomicBool) -> Result
     let said = String::from_utf8_lossy(&said);
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
     let last: String = last.trim().chars().take(200).collect();
-    Err(format!("ended with {status}: {last}"))
+    Err(format!("ended with {status}: {}", printable(&last)))
 }
 
 /// Takes what a pipe has, up to one byte more than may come.
@@ -265,6 +266,7 @@ mod tests {
                 "exit status: 3: no such bus; run it",
             ),
             ("exit 1", "exit status: 1: it said nothing"),
+            (r"printf 'no \033[2Jbus\n' >&2; exit 1", r"exit status: 1: no \u{1b}[2Jbus"),
             ("kill -TERM $$", "signal: 15"),
             ("./not-there", "not-there"),
             ("true", "printed what is not SenML in JSON: not an array"),
