@@ -113,6 +113,12 @@ impl<T> Broker<T> {
         self.decide(now, caller, ticket, relation, request);
     }
 
+    /// Whether so many peers ask that this one would share its rate with others: whoever writes
+    /// others' addresses on its datagrams is as many peers as it likes.
+    pub fn is_crowded(&mut self, now: Moment, caller: &Caller) -> bool {
+        !caller.local && self.rates.is_crowded(Origin::of(caller), now)
+    }
+
     /// Counts blocks of a body that is not whole as requests.
     ///
     /// # Errors
@@ -152,8 +158,8 @@ impl<T> Broker<T> {
         1 + u32::try_from(looked_at / A_REQUEST_S_WORK).unwrap_or(u32::MAX - 1)
     }
 
-    /// Whether a request may take more than a look: a signature to be checked, or many registrations
-    /// to be compared.
+    /// Whether a request may take more than a look: a signature to be checked, or many
+    /// registrations to be compared.
     pub fn is_costly(&self, request: &Request) -> bool {
         let is_signed = !request.payload.is_empty() || request.parameter("proof").is_some();
         is_signed || self.cost(request) > 1

@@ -314,15 +314,10 @@ impl<S: Store> Server<S> {
         let Incoming { ticket, request } = incoming;
         let relation = ticket.relation();
         let device = self.datagrams.device(&ticket);
-        let now = self.clock.now();
-        if device.is_none()
-            && self.broker.is_costly(&request)
-            && !self.datagrams.is_proven(now, &ticket)
-            && !self.unproven.take(now)
-        {
-            return self.datagrams.ask_for_proof(now, ticket);
-        }
         let caller = Caller { peer: relation.peer, connected, device, local };
+        if self.has_to_prove(&ticket, &caller, &request) {
+            return self.datagrams.ask_for_proof(self.clock.now(), ticket);
+        }
         self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
     }
 

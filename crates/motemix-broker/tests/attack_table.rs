@@ -99,3 +99,43 @@ fn a_test_that_is_none_or_is_left_out_is_not_found() {
         "#[test]\nfn is_one() {}\n\nfn is_none() {}\n#[test]\n#[ignore = \"long\"]\nfn is_left_out() {}";
     assert_eq!(tests_in(source).collect::<Vec<_>>(), ["is_one"]);
 }
+
+/// The number that a constant, or a default of a setting, has in a source.
+fn number_in(source: &str, name: &str) -> Option<u64> {
+    let digits = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
+    let number = |text: &str| {
+        let text = text.split([';', ',', '}']).next()?;
+        match text.split_once("<<") {
+            Some((base, shift)) => Some(digits(base)? << digits(shift)?),
+            None => digits(text),
+        }
+    };
+    let constant = source.split(&format!("const {name}: ")).nth(1);
+    let constant = constant.and_then(|rest| number(rest.split(" = ").nth(1)?));
+    let field = format!(" {name}: ");
+    let defaults = source.split("fn default() -> Self {").skip(1).filter_map(|body| body.split("\n}").next());
+    let mut fields = defaults.flat_map(|body| body.split(&field).skip(1)).filter_map(number);
+    constant.or_else(|| fields.next())
+}
+
+#[test]
+fn each_bound_of_the_list_is_the_one_in_the_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = fs::read_to_string(root.join("docs/bounded-tables.md")).expect("the list");
+    let mut seen = 0;
+    for row in document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| table |")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [what, places, counted_by, rule, code] = cells[..] else { panic!("{row}: not five cells") };
+        assert!(!counted_by.is_empty() && !rule.is_empty(), "{what}: neither key nor rule");
+        let code: Vec<&str> = quoted(code).collect();
+        let [file, name] = code[..] else { panic!("{what}: a file and a name") };
+        let source = fs::read_to_string(root.join("crates").join(file)).expect("the file");
+        let found = number_in(&source, name).unwrap_or_else(|| panic!("{file}: no number {name}"));
+        let said: String = places.chars().take_while(|it| it.is_ascii_digit() || *it == ',').collect();
+        let said: u64 = said.replace(',', "").parse().unwrap_or_else(|_| panic!("{what}: no number"));
+        let unit = if places.contains("MiB") && found >= 1 << 20 { 1 << 20 } else { 1 };
+        assert_eq!(found, said * unit, "{what}: {file} says {found}");
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen} rows");
+}

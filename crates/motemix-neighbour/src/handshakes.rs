@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Whoever says hello gets a cookie, which costs one keyed hash and is remembered by nobody: only
-//! who receives it, at the address that it claims, can take a place. message_2 repeats the first
-//! bytes of the ephemeral key in message_1, so who has not received that causes no multiplication
-//! either. Nothing is computed for a peer that is not admitted. One handshake is begun at a time, and one answered.
+//! who receives it, at the address that it claims, can take a place. message_2 repeats two bytes of
+//! message_1: a forgery of who has not received that is not computed either, nor anything for a
+//! peer that is not admitted. One handshake is begun at a time, and one answered.
 //!
 //! # The loop of whoever drives it
 //!

@@ -7,8 +7,13 @@
 //! flood ────────┘   or at the receiver, or at mote-1
 //! ```
 
+#[path = "floods/broker.rs"]
+mod broker;
+mod broker_load;
 #[path = "floods/flood.rs"]
 mod flood;
+#[path = "floods/handshakes.rs"]
+mod handshakes;
 #[path = "floods/hostile.rs"]
 mod hostile;
 #[path = "floods/http.rs"]
@@ -17,7 +22,7 @@ mod program;
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flood::{Flood, Junk};
 use hostile::{Hostile, Tag};
@@ -32,6 +37,8 @@ const DATAGRAM_LEN: usize = PACKET_LEN + 16;
 const SHARE: f64 = 0.8;
 /// Messages that are counted with each flood.
 const MESSAGES: u64 = 250;
+/// The same, where it is in short.
+const FEW: u64 = 25;
 /// A flood has begun, or is over.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Where strangers are that share no address with a node.
@@ -124,6 +131,17 @@ impl World {
             delivered: share(after.delivered - before.delivered, sent),
             acknowledged: share(after.acknowledged - before.acknowledged, sent),
         }
+    }
+
+    /// How many multiplications a node has done for messages of handshakes that were no neighbour's.
+    fn computed(&self, name: &str) -> u64 {
+        let rows = self.running.status();
+        let row = rows.iter().find(|row| row["name"] == name).expect("a node of that name");
+        let count = |reason: &str| {
+            let name = format!("link_handshakes_dropped_{reason}");
+            row["status"]["counters"][&name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
+        };
+        ["unproved", "public_key", "other_key"].into_iter().map(count).sum()
     }
 
     /// What gets through without a flood: the machine has to do what is asked of it.
@@ -253,6 +271,51 @@ fn packets_of_a_hostile_node_leave_others_their_traffic() {
         missed.look(what, &calm, &shares);
     }
     missed.end();
+}
+
+#[test]
+#[ignore = "a flood takes both cores from whatever runs beside it"]
+fn forged_messages_of_handshakes_leave_others_their_traffic() {
+    let world = World::up();
+    let calm = world.calm();
+    assert!(calm.delivered > 0.9, "{calm:?}");
+    let mut missed = Missed::default();
+    let first = world.path()[0].to_owned();
+    let to = world.address(&first);
+    for (what, kind, len) in handshakes::KINDS {
+        let flood = handshakes::flood(&world, "mote-2", to, (kind, len));
+        let shares = world.under(&format!("{what} in a neighbour's name"), &first, flood);
+        missed.look(what, &calm, &shares);
+    }
+    missed.end();
+}
+
+/// The same in short, beside whatever else runs: what counts is how much the node computed, and the
+/// figures of others are told.
+#[test]
+fn forged_messages_of_handshakes_cost_a_node_few_multiplications() {
+    let world = World::up();
+    let first = world.path()[0].to_owned();
+    let to = world.address(&first);
+    for (what, kind, len) in handshakes::KINDS {
+        let (before, computed, begun) = (world.counted(), world.computed(&first), Instant::now());
+        let flood = handshakes::flood(&world, "mote-2", to, (kind, len));
+        let mut after = before;
+        wait_until("messages are sent", || {
+            after = world.counted();
+            after.sent - before.sent >= FEW
+        });
+        let flooded = flood.end();
+        let sent = after.sent - before.sent;
+        let delivered = share(after.delivered - before.delivered, sent);
+        let acknowledged = share(after.acknowledged - before.acknowledged, sent);
+        Shares { sent, delivered, acknowledged }.tell(&format!("{what} at {first}"), flooded.a_second());
+        let computed = world.computed(&first) - computed;
+        println!("    of {} messages, {computed} were computed for", flooded.count);
+        // Eight answers a second are read, and eight handshakes answered.
+        let most = 16 * (begun.elapsed().as_secs() + 2);
+        assert!(computed <= most, "{computed} of {}, and at most {most}", flooded.count);
+    }
 }
 
 #[test]

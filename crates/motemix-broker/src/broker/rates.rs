@@ -63,16 +63,20 @@ impl Rates {
     /// come.
     pub(super) fn take(&mut self, origin: Origin, now: Moment, cost: u32) -> Result<(), u32> {
         let limits = self.limits;
-        if let Some(bucket) = self.buckets.get_mut(&origin) {
-            return bucket.take(&limits, now, cost);
-        }
-        if self.buckets.len() >= limits.peers as usize {
-            self.sweep(now);
-        }
-        if self.buckets.len() >= limits.peers as usize {
+        if self.is_crowded(origin, now) {
             return self.others.take(&limits, now, cost);
         }
         self.buckets.entry(origin).or_insert_with(|| Bucket::full(&limits, now)).take(&limits, now, cost)
+    }
+
+    /// Whether a peer has no bucket, and there is none left for it.
+    pub(super) fn is_crowded(&mut self, origin: Origin, now: Moment) -> bool {
+        let most = self.limits.peers as usize;
+        if self.buckets.len() < most || self.buckets.contains_key(&origin) {
+            return false;
+        }
+        self.sweep(now);
+        self.buckets.len() >= most
     }
 
     /// Whoever has a full bucket is as good as new. At most once a second: it looks at all.

@@ -119,6 +119,8 @@ fn of_handshakes(counters: &edhoc::Counters) -> Group {
         ("completed", counters.completed),
         ("refused", counters.refused),
         ("asked_for_address", counters.asked_for_address),
+        ("begun", counters.begun),
+        ("busy", counters.busy),
         ("given_up", counters.given_up),
     ]
 }

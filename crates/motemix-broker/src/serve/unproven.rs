@@ -1,7 +1,11 @@
 //! Work for requests whose addresses nobody has proved: whoever writes others' addresses on its
 //! datagrams is a new peer with each, so all of these have one share.
 
+use motemix_coap::{Request, Ticket};
 use motemix_time::Instant;
+
+use super::Server;
+use crate::{Caller, Store};
 
 /// Requests a second that make the broker check a signature, or look at many registrations.
 const A_SECOND: u64 = 64;
@@ -32,6 +36,19 @@ impl Unproven {
         let rest = self.left.checked_sub(REQUEST);
         self.left = rest.unwrap_or(self.left);
         rest.is_some()
+    }
+}
+
+impl<S: Store> Server<S> {
+    /// Whether a request has to come again with a proof of its address, because those without proof
+    /// have used up their share.
+    pub(super) fn has_to_prove(&mut self, ticket: &Ticket, caller: &Caller, request: &Request) -> bool {
+        let now = self.clock.now();
+        if caller.local || caller.device.is_some() || self.datagrams.is_proven(now, ticket) {
+            return false;
+        }
+        self.broker.is_crowded(self.clock.moment(), caller)
+            || (self.broker.is_costly(request) && !self.unproven.take(now))
     }
 }
 

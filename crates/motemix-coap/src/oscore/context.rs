@@ -1,5 +1,6 @@
 //! One security context (RFC 8613, section 3).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -139,6 +140,18 @@ impl Context {
     pub const fn numbers_used(&self) -> u64 {
         self.numbers.used()
     }
+}
+
+/// The source that has the most contexts of strangers, if it has more than the newcomer's has with
+/// the newcomer.
+pub(super) fn crowd<'c>(contexts: impl Iterator<Item = &'c Context>, newcomer: &Context) -> Option<Source> {
+    let mut counts = BTreeMap::<Source, usize>::new();
+    for source in contexts.filter(|old| !old.is_known).filter_map(|old| old.source) {
+        *counts.entry(source).or_default() += 1;
+    }
+    let own = newcomer.source.and_then(|source| counts.get(&source).copied()).unwrap_or_default();
+    let (source, most) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (most > own + 1).then_some(source)
 }
 
 impl fmt::Debug for Context {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use super::context::Context;
+use super::context::{Context, crowd};
 use super::edhoc::Device;
 use super::exchange::{Asked, Exchange, Unopened, Unsent};
 use super::header::Header;
@@ -13,7 +13,7 @@ use super::keys::{Id, Numbered};
 use super::message::{Message, number};
 use super::numbers::NumberStore;
 use super::window::Window;
-use crate::{Code, Method, Source};
+use crate::{Code, Method};
 
 /// Bounds of the contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,26 +190,13 @@ impl Contexts {
         }
         let stranger = oldest(&self.contexts, &|old| newcomer.is_known && !old.is_known);
         let crowded = || {
-            let crowd = self.crowd(newcomer)?;
+            let crowd = crowd(self.contexts.values(), newcomer)?;
             oldest(&self.contexts, &|old| !old.is_known && old.source == Some(crowd))
         };
         let unused = || oldest(&self.contexts, &|old| now - old.used >= self.settings.idle);
         let going = stranger.or_else(unused).or_else(crowded).ok_or(Full)?;
         self.replace(Some(going));
         Ok(())
-    }
-
-    /// The source that has the most contexts of strangers, if it has more than the newcomer's has
-    /// with the newcomer.
-    fn crowd(&self, newcomer: &Context) -> Option<Source> {
-        let mut counts = BTreeMap::<Source, usize>::new();
-        let strangers = self.contexts.values().filter(|old| !old.is_known);
-        for source in strangers.filter_map(|old| old.source) {
-            *counts.entry(source).or_default() += 1;
-        }
-        let own = newcomer.source.and_then(|source| counts.get(&source).copied()).unwrap_or_default();
-        let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        (most.1 > own + 1).then_some(most.0)
     }
 
     fn replace(&mut self, id: Option<ContextId>) {

@@ -170,6 +170,64 @@ fn whoever_proves_its_address_finds_room_for_its_body() {
     assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE));
 }
 
+/// A server that looks at nothing before an address is proven, and whether it looks at a request.
+fn is_looked_at(
+    server: &mut Endpoint,
+    from: SocketAddr,
+    id: u16,
+    echo: Option<&[u8]>,
+) -> Result<(), Vec<u8>> {
+    let mut asked = get(id);
+    if let Some(echo) = echo {
+        asked.push(option::ECHO, echo);
+    }
+    let handled = server.handle_datagram(NOW, from, &asked.write());
+    while server.poll_request().is_some() {}
+    let sent = std::iter::from_fn(|| server.poll_transmit()).last();
+    if handled == Ok(()) {
+        return Ok(());
+    }
+    let refusal = Message::read(&sent.expect("an answer").bytes).expect("a message");
+    Err(refusal.option(option::ECHO).expect("something to prove it with").to_vec())
+}
+
+#[test]
+fn one_address_with_all_its_ports_does_not_keep_others_from_proving_theirs() {
+    let mut settings = Settings::default();
+    settings.challenge = true;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    let prove = |server: &mut Endpoint, from, id| {
+        let echo = is_looked_at(server, from, id, None).expect_err("nobody knows it");
+        is_looked_at(server, from, id + 1, Some(&echo)).expect("its Echo is right in this very request");
+    };
+    let honest = SocketAddr::from(([10, 0, 0, 1], 1));
+    prove(&mut server, honest, 1);
+    for port in 1..20_000 {
+        prove(&mut server, address(port), 1);
+    }
+    is_looked_at(&mut server, honest, 3, None).expect("it is remembered");
+    let other = SocketAddr::from(([10, 0, 0, 2], 1));
+    prove(&mut server, other, 1);
+    for port in 20_000..20_100 {
+        prove(&mut server, address(port), 1);
+    }
+    is_looked_at(&mut server, other, 3, None).expect("it is remembered");
+}
+
+#[test]
+fn whoever_asks_much_does_not_have_the_requests_of_others_forgotten() {
+    let mut settings = Settings::default();
+    settings.exchanges = 100;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    let honest = SocketAddr::from(([10, 0, 0, 1], 1));
+    assert_eq!(server.handle_datagram(NOW, honest, &get(1).write()), Ok(()));
+    for id in 0..1000 {
+        assert_eq!(server.handle_datagram(NOW, stranger(), &get(id).write()), Ok(()));
+    }
+    assert_eq!(server.handle_datagram(NOW, honest, &get(1).write()), Err(DropReason::Duplicate));
+    assert_eq!(server.handle_datagram(NOW, stranger(), &get(1).write()), Ok(()), "its own is forgotten");
+}
+
 /// The last block of what [`first_block`] begins.
 fn last_block(id: u16, resource: &str) -> Message {
     let mut block = first_block(id, resource);

@@ -239,6 +239,10 @@ impl Shared {
             let name = format!("link_dropped_{}", reason.name().replace('-', "_"));
             counters.insert(name, sessions.dropped(reason));
         }
+        for reason in HandshakeDrop::ALL {
+            let name = format!("link_handshakes_dropped_{}", reason.name().replace('-', "_"));
+            counters.insert(name, sessions.refused(*reason));
+        }
         for (name, times) in [("round_trip_us", &self.round_trips), ("elapsed_us", &self.elapsed)] {
             for step in times.borrow().iter_recorded() {
                 counters.insert(format!("{name}_{}", step.value_iterated_to()), step.count_at_value());

@@ -17,8 +17,8 @@ const GOOD_FOR: Duration = Duration::from_secs(8);
 /// Bytes of message_1 that its answer repeats: whoever forges an answer and has not seen message_1
 /// does not know them, and causes a multiplication with one in 65,536.
 pub(super) const ECHO_LEN: usize = 2;
-/// Where they begin in message_1: at the ephemeral key, behind the method, the suite and the head of
-/// a string.
+/// Where they begin in message_1: at the ephemeral key, behind the method, the suite and the head
+/// of a string.
 const ECHO_AT: usize = 4;
 
 /// What the answer to message_1 repeats.

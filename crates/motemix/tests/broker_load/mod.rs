@@ -68,6 +68,19 @@ impl Broker {
         (self.child, self.said) = (Some(child), Some(said));
     }
 
+    /// Where its page is, if it was started with one.
+    pub fn page(&mut self) -> SocketAddr {
+        let said = self.said.as_mut().expect("it runs");
+        loop {
+            let mut line = String::new();
+            assert!(said.read_line(&mut line).expect("it says where its page is") > 0, "it has ended");
+            let address = line.trim().strip_prefix("motemix: http://");
+            if let Some(address) = address.and_then(|rest| rest.strip_suffix('/')?.parse().ok()) {
+                return address;
+            }
+        }
+    }
+
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("SIGKILL");
@@ -141,7 +154,7 @@ impl Client {
     }
 
     /// Asks until `stop`.
-    fn ask(&mut self, request: &Request, stop: &AtomicBool) -> Option<Response> {
+    pub fn ask(&mut self, request: &Request, stop: &AtomicBool) -> Option<Response> {
         let now = self.now();
         self.endpoint.request(now, self.server, request.clone()).expect("there is room");
         loop {

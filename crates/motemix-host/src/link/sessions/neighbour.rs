@@ -34,8 +34,8 @@ const SPARING: Duration = Duration::from_secs(1);
 /// Handshakes of a neighbour that are answered within [`SPARING`]: more than it needs. Each costs
 /// three multiplications, and whoever heard a cookie can begin them.
 const ANSWERS: u32 = 8;
-/// Answers of a neighbour that are read within [`SPARING`]. Whoever saw message_1 can forge them, and
-/// each costs a multiplication; of others' forgeries the echo is wrong, and they cost none.
+/// Answers of a neighbour that are read within [`SPARING`]. Whoever saw message_1 can forge them,
+/// and each costs a multiplication; of others' forgeries the echo is wrong, and they cost none.
 const READS: u32 = 8;
 /// Steps of handshakes at once: a host multiplies in microseconds.
 const STEPS: usize = 8;
