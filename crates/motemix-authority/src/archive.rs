@@ -65,14 +65,18 @@ impl Archive {
     }
 
     /// Removes documents that nobody needs any more: by their number and not by the time, so that a
-    /// clock that is ahead removes nothing that is in force.
+    /// clock that is ahead removes nothing that is in force. Those of epochs after `last`, which were
+    /// made by clocks that were ahead, are counted for themselves: they take no other's place.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn prune(&self) -> io::Result<()> {
+    pub fn prune(&self, last: Epoch) -> io::Result<()> {
         let epochs = self.epochs()?;
-        for epoch in epochs.iter().take(epochs.len().saturating_sub(KEPT)) {
-            fs::remove_file(self.folder.file(*epoch))?;
+        let (early, late) = epochs.split_at(epochs.partition_point(|epoch| *epoch <= last));
+        for epochs in [early, late] {
+            for epoch in epochs.iter().take(epochs.len().saturating_sub(KEPT)) {
+                fs::remove_file(self.folder.file(*epoch))?;
+            }
         }
         Ok(())
     }
@@ -139,6 +143,24 @@ mod tests {
         let mut builder = DocumentBuilder::encode(&mut out, &draft, [node].into_iter()).unwrap();
         builder.sign(authority).unwrap();
         builder.finish().unwrap().to_vec()
+    }
+
+    #[test]
+    fn documents_that_a_clock_ahead_made_take_the_place_of_no_others() {
+        let place = tempfile::tempdir().unwrap();
+        let archive = Archive::open(place.path()).unwrap();
+        let put = |epochs: std::ops::Range<u32>| {
+            epochs.for_each(|epoch| fs::write(archive.folder().file(Epoch(epoch)), []).unwrap());
+        };
+        // For days it was a year ahead.
+        put(5000..5200);
+        put(10..13);
+        archive.prune(Epoch(20)).unwrap();
+        assert_eq!(archive.epochs().unwrap().len(), KEPT + 3);
+        assert_eq!(archive.epochs().unwrap()[..3], [10, 11, 12].map(Epoch));
+        put(13..200);
+        archive.prune(Epoch(210)).unwrap();
+        assert_eq!(archive.epochs().unwrap()[..KEPT], (104..200).map(Epoch).collect::<Vec<_>>());
     }
 
     #[test]

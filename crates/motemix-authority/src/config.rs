@@ -268,6 +268,11 @@ impl AuthorityConfig {
         UnixTime(epoch.0 as u64 * self.epoch_length.as_secs())
     }
 
+    /// Until when descriptors may be issued that are here now: clocks differ by less than an epoch.
+    pub const fn latest_issue(&self, now: UnixTime) -> UnixTime {
+        UnixTime(now.0.saturating_add(self.epoch_length.as_secs()))
+    }
+
     /// The epoch of a moment.
     pub fn epoch_at(&self, now: UnixTime) -> Epoch {
         Epoch(u32::try_from(now.0 / self.epoch_length.as_secs()).unwrap_or(u32::MAX - 1))

@@ -9,7 +9,7 @@
 //! | `GET /rounds/EPOCH/ATTEMPT` | all that was said in a round, for the other authorities |
 //! | `GET /status` | how things are, as JSON |
 //! | `GET /metrics` | the same in figures, as Prometheus reads them |
-//! | `GET /healthz` | 200 `ok`, 200 and what is a warning, or 503 and why |
+//! | `GET /healthz` | 200 `ok`, 200 and what is a warning, or 503 and why: too few documents, or no part in rounds |
 //! | `GET /readyz` | 200 `ready` if there is a document of this epoch, or 503 |
 
 mod figures;
@@ -29,14 +29,15 @@ use std::time::Duration;
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
-use motemix_host::clock::unix_time;
+use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::documents::listed;
 use motemix_host::store::StoreError;
+use motemix_host::supervisor::Supervisor;
 use motemix_host::web::{self, Bytes};
 use motemix_host::{AuthorityKeyFile, KeyError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::archive::{Archive, epoch_of};
 use crate::ceremony::Ceremony;
@@ -76,12 +77,19 @@ pub enum ServiceError {
     System(&'static str, io::Error),
 }
 
-/// Runs an authority on this thread, until `until` ends. `started` hears where it listens.
+/// Documents in a row that others make without an authority until it takes no part in rounds.
+const APART: u32 = 3;
+/// How late work may be on a machine that has much else to do, before it is taken for stuck.
+const LATE: Duration = Duration::from_secs(30);
+
+/// Runs an authority on this thread, until `until` ends. `started` hears where it listens, and
+/// `supervisor` that it is alive, as long as rounds follow each other.
 ///
 /// # Errors
 /// It cannot start.
 pub fn run(
     folder: &Path,
+    supervisor: &Supervisor,
     started: impl FnOnce(SocketAddr),
     until: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
@@ -99,6 +107,7 @@ pub fn run(
         tokio::select! {
             () = authority.work() => {}
             () = authority.keep_up() => {}
+            () = authority.say_alive(supervisor) => {}
             () = until => {}
         }
         served.abort();
@@ -136,6 +145,30 @@ struct State {
     left_out: Vec<String>,
     /// How long words of others took in this round that were refused, by their places.
     noise: BTreeMap<String, Duration>,
+    /// Documents in a row that the others made without this authority, though they answer it.
+    without_us: u32,
+    /// When the next step of its work is done at the latest.
+    next_step: Option<Instant>,
+}
+
+impl State {
+    fn stands_still(&self) -> bool {
+        self.next_step.is_some_and(|next| Instant::now() > next + LATE)
+    }
+
+    /// Why it takes no part in rounds, if it does not.
+    fn idle(&self) -> Option<String> {
+        if self.stands_still() {
+            return Some("the rounds stand still; start this authority again, and report this".to_owned());
+        }
+        (self.without_us >= APART).then(|| {
+            format!(
+                "the others made the last {} documents without this authority; compare its clock with theirs \
+                 (`motemix authority status` with its folder), and see whether they reach it",
+                self.without_us
+            )
+        })
+    }
 }
 
 impl Authority {
@@ -155,20 +188,24 @@ impl Authority {
         Ok(Self { config, roster, key, store, archive, state: RefCell::default() })
     }
 
-    /// One round after the other.
+    /// One round after the other. The wall clock says which round it is, as all authorities have to
+    /// agree on that; for how long anything is waited for, it does not say.
     async fn work(&self) {
+        let phase = self.config.phase;
+        let round_length = (phase * 4).as_millis();
+        // The round that was entered last: a clock that is set back does not begin it again.
+        let mut entered = None;
         loop {
-            let now = unix_time();
-            let round_length = self.config.phase * 4;
-            let attempt = now.as_millis() / round_length.as_millis();
+            let (now, begin) = (unix_time(), Instant::now());
+            let attempt = now.as_millis() / round_length;
             let number = u64::try_from(attempt).unwrap_or(u64::MAX);
-            let epoch = self.wanted(now, number);
+            let passed = Duration::from_millis(u64::try_from(now.as_millis() % round_length).unwrap_or(0));
             // Whoever comes when a round is under way waits for the next, unless votes are taken.
-            let late =
-                now.as_millis() - attempt * round_length.as_millis() > self.config.phase.as_millis() / 2;
-            if let Some(epoch) = epoch.filter(|_| !late) {
+            let is_new = passed <= phase / 2 && entered != Some(number);
+            if let Some(epoch) = is_new.then(|| self.wanted(now, number)).flatten() {
+                entered = Some(number);
                 let round = Round { epoch, attempt: number };
-                if let Err(trouble) = self.take_part(round).await {
+                if let Err(trouble) = self.take_part(round, begin + phase - passed).await {
                     tracing::warn!(%epoch, "no document in this round: {trouble}");
                     let state = &mut *self.state.borrow_mut();
                     state.trouble = Some(trouble);
@@ -177,13 +214,27 @@ impl Authority {
                     }
                 }
             }
-            let next = (attempt + 1) * round_length.as_millis();
-            let left = next.saturating_sub(unix_time().as_millis());
-            sleep(
-                Duration::from_millis(u64::try_from(left).unwrap_or(0).min(60_000))
-                    + Duration::from_millis(1),
-            )
-            .await;
+            // A clock that was set is noticed in a phase.
+            let left = round_length - unix_time().as_millis() % round_length;
+            let wait = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX)).min(phase);
+            self.goes_on(Instant::now() + wait);
+            sleep(wait).await;
+        }
+    }
+
+    /// The next step of the work is done at `until`.
+    fn goes_on(&self, until: Instant) {
+        self.state.borrow_mut().next_step = Some(until);
+    }
+
+    /// Tells who watches this process that rounds follow each other; nobody, if they do not.
+    async fn say_alive(&self, supervisor: &Supervisor) {
+        let Some(every) = supervisor.every() else { return std::future::pending().await };
+        loop {
+            if !self.state.borrow().stands_still() {
+                supervisor.alive();
+            }
+            sleep(every).await;
         }
     }
 
@@ -228,7 +279,7 @@ impl Authority {
             all.spawn_local(Rc::clone(self).follow(at));
         }
         loop {
-            if let Err(error) = self.archive.prune() {
+            if let Err(error) = self.archive.prune(self.last_of_use()) {
                 tracing::warn!("documents: {error}");
             }
             let have = self.archive.epochs().unwrap_or_default();
@@ -241,13 +292,22 @@ impl Authority {
 
     /// Asks one of the others once in a phase what it has.
     async fn follow(self: Rc<Self>, at: String) {
+        // What the others did while they could not be heard says nothing of this authority.
+        let mut heard: Option<Instant> = None;
+        let lately = self.config.phase * 4 + LATE;
         loop {
             let list = web::get(&at, "/documents", 1 << 16, self.config.phase).await;
             let silent = list.as_ref().err().map(ToString::to_string);
             if let Ok(Some(list)) = list {
                 for epoch in self.missing(&list) {
-                    self.fetch_from(&at, epoch).await;
+                    let is_heard = heard.is_some_and(|heard| heard.elapsed() < lately);
+                    if self.fetch_from(&at, epoch).await && is_heard {
+                        self.state.borrow_mut().without_us += 1;
+                    }
                 }
+            }
+            if silent.is_none() {
+                heard = Some(Instant::now());
             }
             match silent {
                 Some(why) => self.state.borrow_mut().silent.insert(at.clone(), why),
@@ -259,36 +319,47 @@ impl Authority {
 
     /// Which documents of a list are of use and not here.
     fn missing(&self, list: &[u8]) -> Vec<Epoch> {
-        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
-        let of_use = present..=Epoch(present.0.saturating_add(2 * self.config.ahead));
+        let of_use = self.present()..=self.last_of_use();
         let have = self.archive.epochs().unwrap_or_default();
         let epochs = listed(list).into_iter();
         epochs.filter(|epoch| of_use.contains(epoch) && !have.contains(epoch)).collect()
+    }
+
+    /// The epoch that it is by the wall clock.
+    fn present(&self) -> Epoch {
+        self.config.epoch_at(unix_seconds())
+    }
+
+    /// The last epoch whose document others may have by now, if the wall clock is right.
+    fn last_of_use(&self) -> Epoch {
+        Epoch(self.present().0.saturating_add(2 * self.config.ahead))
     }
 
     /// Gets the document of an epoch from whoever has it, while others wait.
     async fn fetch(&self, epoch: Epoch) {
         let path = format!("/documents/{epoch}");
         for document in self.ask_all(&path, DOCUMENT_LEN, self.config.phase / 8).await {
-            if self.take(epoch, &document) {
+            if self.take(epoch, &document).is_some() {
                 return;
             }
         }
     }
 
-    async fn fetch_from(&self, at: &str, epoch: Epoch) {
+    /// Gets the document of an epoch from one of the others. Whether it is new here.
+    async fn fetch_from(&self, at: &str, epoch: Epoch) -> bool {
         let path = format!("/documents/{epoch}");
-        if let Ok(Some(document)) = web::get(at, &path, DOCUMENT_LEN, self.config.phase).await {
-            self.take(epoch, &document);
-        }
+        let document = web::get(at, &path, DOCUMENT_LEN, self.config.phase).await.ok().flatten();
+        document.and_then(|document| self.take(epoch, &document)) == Some(true)
     }
 
-    /// Keeps a document that came from another authority. `false` if it is not the one.
-    fn take(&self, epoch: Epoch, document: &[u8]) -> bool {
+    /// Keeps a document that came from another authority. Whether it is new here; `None` if it is
+    /// not the one.
+    fn take(&self, epoch: Epoch, document: &[u8]) -> Option<bool> {
         if epoch_of(document, &self.config.network, &self.roster) != Some(epoch) {
-            return false;
+            return None;
         }
-        match self.archive.keep(document, &self.config.network, &self.roster) {
+        let kept = self.archive.keep(document, &self.config.network, &self.roster);
+        match &kept {
             Ok(true) => tracing::info!(%epoch, "a document that others agreed on has come"),
             Ok(false) => {}
             Err(error) => {
@@ -297,10 +368,30 @@ impl Authority {
                 self.state.borrow_mut().trouble = Some(trouble);
             }
         }
-        true
+        Some(kept.unwrap_or(false))
     }
 }
 
 fn hex(key: &AuthorityKey) -> String {
     hex::encode(key.to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_that_stand_still_and_documents_of_others_alone_are_told() {
+        let mut state = State::default();
+        assert_eq!((state.stands_still(), state.idle()), (false, None), "it has just been started");
+        state.without_us = APART - 1;
+        assert_eq!(state.idle(), None);
+        state.without_us = APART;
+        assert!(state.idle().unwrap().contains("compare its clock"));
+        let ago = |time| Instant::now().checked_sub(time);
+        state.next_step = ago(LATE / 2);
+        assert!(!state.stands_still());
+        state.next_step = ago(LATE * 2);
+        assert!(state.stands_still() && state.idle().unwrap().contains("stand still"));
+    }
 }

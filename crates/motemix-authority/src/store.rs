@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use motemix_directory::{Epoch, IdentityKey, Role};
+use motemix_directory::{Epoch, IdentityKey, Role, UnixTime};
 use motemix_host::store::StoreError;
 use motemix_host::store::sqlite::{Layout, failure};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -179,11 +179,12 @@ impl Store {
         count.map_err(|error| self.failed(error))
     }
 
-    /// Keeps what a member says of itself, unless it said something later.
+    /// Keeps what a member says of itself, unless it said something later. What it said after
+    /// `latest`, which has not come yet, a clock that was ahead has dated: that is not later.
     ///
     /// # Errors
     /// The store refuses.
-    pub fn keep(&self, file: &[u8]) -> Result<Taken, StoreError> {
+    pub fn keep(&self, file: &[u8], latest: UnixTime) -> Result<Taken, StoreError> {
         let Some(descriptor) = described(file) else { return Ok(Taken::Stranger) };
         let key = descriptor.identity.to_bytes();
         let failed = |error| self.failed(error);
@@ -208,7 +209,7 @@ impl Store {
             if held == file {
                 return Ok(Taken::Known);
             }
-            if (issued, &held[..]) > (descriptor.issued.0, file) {
+            if issued <= latest.0 && (issued, &held[..]) > (descriptor.issued.0, file) {
                 return Ok(Taken::Older);
             }
         }
@@ -322,7 +323,8 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use motemix_directory::IdentitySecret;
+    use motemix_crypto::PublicKey;
+    use motemix_directory::{Capabilities, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor};
 
     use super::*;
 
@@ -433,6 +435,35 @@ mod tests {
             }
         }
         assert_eq!(vote(2_000_019, b"again").as_deref(), Ok(&b"ahead"[..]), "that round has come");
+    }
+
+    const DAY: u64 = 24 * 3600;
+
+    #[test]
+    fn a_node_whose_clock_was_ahead_is_heard_again_once_it_is_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("authority.db")).unwrap();
+        let identity = IdentitySecret::from_bytes(&[1; 32]);
+        store.admit(&identity.public_key(), "mix-1", Role::Endpoint).unwrap();
+        let issued = |seconds: u64| {
+            let descriptor = NewDescriptor {
+                network_name: "orchard",
+                name: "mix-1",
+                issued: UnixTime(seconds),
+                first_epoch: Epoch(7),
+                mix_keys: &[PublicKey([9; 32])],
+                addresses: &[([192, 0, 2, 1], 4000).into()],
+                capabilities: Capabilities::of_mix(),
+            };
+            descriptor.sign(&mut [0; MAX_DESCRIPTOR_LEN], &identity).unwrap().to_vec()
+        };
+        // Everybody's clock was ahead by a day, the authority's too.
+        let keep = |seconds, now: u64| store.keep(&issued(seconds), UnixTime(now + 3600)).unwrap();
+        assert_eq!(keep(1000 + DAY, 1000 + DAY), Taken::New);
+        assert_eq!(keep(900 + DAY, 1000 + DAY), Taken::Older);
+        assert_eq!(keep(1000, 1000), Taken::New);
+        assert_eq!(keep(900, 1000), Taken::Older);
+        assert_eq!(keep(2000, 2000), Taken::New);
     }
 
     #[test]

@@ -19,7 +19,8 @@ use motemix_directory::{
 };
 use motemix_host::AuthorityKeyFile;
 use motemix_host::clock::unix_time;
-use motemix_host::web::{self, Answer, Asked, Site};
+use motemix_host::supervisor::Supervisor;
+use motemix_host::web::{self, Answer, Asked, Site, WebError};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
@@ -152,7 +153,12 @@ fn an_authority_that_missed_the_end_of_a_round_has_its_document_before_it_would_
     let config = folder(place.path(), others);
     let (stop, stopped) = oneshot::channel::<()>();
     let dir = place.path().to_owned();
-    let north = thread::spawn(move || run(&dir, |_| (), async { drop(stopped.await) }));
+    let (tell, hear) = mpsc::channel();
+    let north = thread::spawn(move || {
+        let started = |at| tell.send(at).unwrap();
+        run(&dir, &Supervisor::default(), started, async { drop(stopped.await) })
+    });
+    let at = hear.recv().unwrap().to_string();
 
     let first = config.epoch_at(UnixTime(unix_time().as_secs())).0;
     let round = u64::try_from(PHASE.as_millis()).unwrap() * 4;
@@ -180,6 +186,16 @@ fn an_authority_that_missed_the_end_of_a_round_has_its_document_before_it_would_
         // Nor was a round begun for what it had already.
         assert!(attempts.iter().all(|attempt| attempt * round <= had), "{had}, and then {attempts:?}");
     }
+    // An authority whose clock is wrong, say, fares as this one does, and its operator has to hear of it.
+    let asked = |path: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(web::get(&at, path, 1 << 16, Duration::from_secs(60)))
+    };
+    assert!(matches!(asked("/healthz"), Err(WebError::Refused { status: 503, .. })));
+    let said = |path| String::from_utf8(asked(path).unwrap().unwrap()).unwrap();
+    let status = said("/status");
+    assert!(status.contains("the others made the last 3 documents without this authority"), "{status}");
+    assert!(said("/metrics").contains("motemix_authority_takes_part 0"));
     stop.send(()).unwrap();
     north.join().unwrap().unwrap();
 }

@@ -16,6 +16,7 @@ use motemix_authority::{AuthorityConfig, run};
 use motemix_directory::{AuthoritySecret, MAX_DESCRIPTOR_LEN, UnixTime};
 use motemix_host::AuthorityKeyFile;
 use motemix_host::clock::unix_time;
+use motemix_host::supervisor::Supervisor;
 use motemix_host::web::{self, WebError};
 use tokio::sync::oneshot;
 
@@ -86,7 +87,9 @@ fn an_authority_that_starts_again_shows_why_it_promised() {
     let (stop, stopped) = oneshot::channel::<()>();
     let (tell, hear) = mpsc::channel();
     let dir = place.path().to_owned();
-    let north = thread::spawn(move || run(&dir, |at| tell.send(at).unwrap(), async { drop(stopped.await) }));
+    let north = thread::spawn(move || {
+        run(&dir, &Supervisor::default(), |at| tell.send(at).unwrap(), async { drop(stopped.await) })
+    });
     let round_length = PHASE.as_millis() * 4;
     let attempt = || u64::try_from(unix_time().as_millis() / round_length).unwrap();
     let at = hear.recv().unwrap();

@@ -4,7 +4,7 @@
 mod program;
 mod recorder;
 
-use program::{Run, edit, motemix, wait_until};
+use program::{Run, edit, faked_clock, motemix, wait_until};
 use recorder::RecordedNetwork;
 use serde_json::Value;
 use std::fs;
@@ -253,14 +253,8 @@ fn new_keys_are_made_when_they_are_asked_for_and_not_while_the_node_runs() {
     Node::start(&config, &[]).waits_with_new_keys(&recorded(&network, "mix-1"));
 }
 
-/// The wall clock alone is another one, as if somebody had set it.
 fn faked<'e>(more: &[(&'e str, &'e str)]) -> Vec<(&'e str, &'e str)> {
-    let there = Command::new("faketime").arg("--version").output();
-    assert!(there.is_ok(), "faketime is missing: `scripts/setup clocks`");
-    // Each linker finds its own.
-    let library = "/usr/$LIB/faketime/libfaketime.so.1";
-    let usual = [("LD_PRELOAD", library), ("DONT_FAKE_MONOTONIC", "1"), ("FAKETIME_NO_CACHE", "1")];
-    usual.iter().chain(more).copied().collect()
+    faked_clock().iter().chain(more).copied().collect()
 }
 
 #[test]

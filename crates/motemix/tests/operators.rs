@@ -1,6 +1,8 @@
 //! A network that several people run: three authorities of which two sign, and nodes whose keys
 //! were made in folders of their own. Epochs take ten seconds.
 
+#[path = "operators/clocks.rs"]
+mod clocks;
 #[path = "operators/memory.rs"]
 mod memory;
 #[path = "operators/namespaces.rs"]

@@ -26,6 +26,11 @@ impl Authority {
             "As many as there are when nothing is wrong",
             i64::from(self.config.ahead) + 1,
         );
+        metrics.gauge(
+            "motemix_authority_takes_part",
+            "1 if it takes part in the rounds in which documents are made, 0 if not",
+            i64::from(state.idle().is_none()),
+        );
         metrics.gauge("motemix_authority_nodes", "Nodes that this authority has admitted", admitted);
         metrics.gauge(
             "motemix_authority_nodes_left_out",

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use motemix_directory::{BuildError, KeyId, Role};
-use motemix_host::clock::unix_time;
 use motemix_host::web;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Authority, State};
 use crate::ceremony::{Agreed, Ceremony, Counted, Offered, Phase, sign_document};
@@ -18,6 +17,8 @@ use crate::vote::{Digest, MAX_VOTE_LEN, NewVote, Round, VoteError, described};
 const ASKS: u32 = 4;
 /// How often one of the others is asked before it has answered.
 const UNANSWERED: u32 = 2;
+/// What is left of a phase when nobody is asked any more.
+const VERY_END: Duration = Duration::from_millis(20);
 /// The part of a phase that words of one authority may take which are then refused. A liar, or
 /// whoever is on the way to it, would keep this one from hearing the others otherwise.
 const NOISE: u32 = 8;
@@ -50,23 +51,26 @@ fn leave_out_the_longest<'f>(candidates: &mut Vec<(Role, &'f [u8])>) -> Vec<(Rol
 }
 
 impl Authority {
-    /// One round, from the votes to the document.
-    pub(super) async fn take_part(&self, round: Round) -> Result<(), String> {
+    /// One round, from the votes to the document. `voted` is when its first phase ends. The others
+    /// end after it by the clock that nobody sets: whatever becomes of the wall clock meanwhile, a
+    /// round takes four phases.
+    pub(super) async fn take_part(&self, round: Round, voted: Instant) -> Result<(), String> {
+        let (seen, signed) = (voted + self.config.phase, voted + self.config.phase * 2);
         let evidence = self.evidence(round)?;
         let vote = self.vote(round, evidence.as_ref())?;
         self.enter(round, &vote, evidence.as_ref());
-        self.exchange(round, Phase::Voting).await;
+        self.exchange(round, Phase::Voting, voted).await;
 
         let sighting = self.with(round, |ceremony| ceremony.sighting())?;
         let sighting = sighting.sign(self.key.secret()).map_err(|error| error.to_string())?;
         self.with(round, |ceremony| ceremony.take_sighting(Phase::Sighting, &sighting).map(drop))?
             .map_err(|error| error.to_string())?;
-        self.exchange(round, Phase::Sighting).await;
+        self.exchange(round, Phase::Sighting, seen).await;
 
         let counted = self.count(round).await?;
         let signing = self.sign(round, &counted);
         // Others may agree without this one, and it can have what they agree on.
-        self.exchange(round, Phase::Signing).await;
+        self.exchange(round, Phase::Signing, signed).await;
         for liar in self.dissenters(round, &counted) {
             tracing::warn!("authority {liar} signed another document of epoch {}", round.epoch);
             self.suspect(liar);
@@ -74,6 +78,7 @@ impl Authority {
         let Some(agreed) = self.with(round, |ceremony| ceremony.agreed())? else {
             // It may have come from the others meanwhile.
             if self.archive.read(round.epoch).is_some() {
+                self.took_part(&signing);
                 return Ok(());
             }
             return Err(signing.err().unwrap_or_else(|| {
@@ -89,7 +94,15 @@ impl Authority {
             .map_err(|error| format!("documents: {error}; make room, or see to the folder's permissions"))?;
         tracing::info!(epoch = %round.epoch, signatures = agreed.signatures, "a document is agreed on");
         self.state.borrow_mut().trouble = None;
+        self.took_part(&signing);
         Ok(())
+    }
+
+    /// A document was made. If this authority signed what it had counted, it had a part in that.
+    fn took_part(&self, signing: &Result<(), String>) {
+        if signing.is_ok() {
+            self.state.borrow_mut().without_us = 0;
+        }
     }
 
     /// Counts the votes; the documents that ids come from are fetched if they are not here.
@@ -211,21 +224,18 @@ impl Authority {
     /// Asks the others what was said, until the phase ends. Each is asked anew from time to time,
     /// also while it has not answered: what was lost on the way is not waited for, and what is slow
     /// is heard as long as there is time.
-    async fn exchange(&self, round: Round, phase: Phase) {
-        let place = Phase::ALL.iter().position(|other| *other == phase).unwrap_or(0);
-        let begins = (self.config.phase * 4).as_millis() * u128::from(round.attempt);
-        let ends = begins + self.config.phase.as_millis() * (place as u128 + 1);
+    async fn exchange(&self, round: Round, phase: Phase, ends: Instant) {
+        self.goes_on(ends);
         let others: Vec<_> = self.others().collect();
         let most = transcript_len(self.roster.len());
         let (mut asked, mut unanswered) = (JoinSet::new(), vec![0; others.len()]);
         loop {
-            let left = ends.saturating_sub(unix_time().as_millis());
+            let within = ends.saturating_duration_since(Instant::now());
             // Who is asked at the very end may answer when it is over.
-            let Some(within) = u64::try_from(left).ok().filter(|left| *left > 20).map(Duration::from_millis)
-            else {
-                sleep(Duration::from_millis(u64::try_from(left).unwrap_or(0))).await;
+            if within <= VERY_END {
+                sleep_until(ends).await;
                 return;
-            };
+            }
             let next = Instant::now() + within.min(self.config.phase / ASKS);
             for (peer, at) in others.iter().enumerate() {
                 if unanswered[peer] < UNANSWERED && !self.is_noise(at) {

@@ -1,7 +1,7 @@
 //! What an authority answers over HTTP.
 
-use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN, UnixTime};
-use motemix_host::clock::unix_time;
+use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN};
+use motemix_host::clock::unix_seconds;
 use motemix_host::web::{Answer, Asked, Site};
 
 use super::{Authority, State, hex, status};
@@ -54,10 +54,11 @@ impl Authority {
             return Answer::text(400, text);
         }
         // A node whose clock was ahead could say nothing new until its wrong time has come.
-        if descriptor.issued.0 > unix_time().as_secs() + self.config.epoch_length.as_secs() {
+        let latest = self.config.latest_issue(unix_seconds());
+        if descriptor.issued > latest {
             return Answer::text(400, "it was issued in the future; check the node's clock\n");
         }
-        match self.store.keep(file) {
+        match self.store.keep(file, latest) {
             Ok(Taken::New | Taken::Known) => Answer::text(200, "taken\n"),
             Ok(Taken::Older) => {
                 Answer::text(409, "a later descriptor of this node is here; check the node's clock\n")
@@ -90,7 +91,7 @@ impl Authority {
 
     /// How many epochs from the present one on have a document, without a gap.
     pub(super) fn lasts(&self) -> usize {
-        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
+        let present = self.present();
         let have = self.archive.epochs().unwrap_or_default();
         let later = have.iter().filter(|epoch| **epoch >= present);
         later.zip(present.0..).take_while(|(epoch, expected)| epoch.0 == *expected).count()
@@ -98,14 +99,13 @@ impl Authority {
 
     /// Whether there is a document for whoever asks now.
     fn readiness(&self) -> Answer {
-        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
-        if self.archive.epochs().is_ok_and(|epochs| epochs.contains(&present)) {
+        if self.archive.epochs().is_ok_and(|epochs| epochs.contains(&self.present())) {
             return Answer::text(200, "ready\n");
         }
         Answer::text(503, "there is no document of this epoch\n")
     }
 
-    /// Until when documents last, and what is wrong.
+    /// Until when documents last, whether it takes part in making more, and what is wrong.
     fn health(&self) -> Answer {
         let state = self.state.borrow();
         let lasts = self.lasts();
@@ -116,6 +116,7 @@ impl Authority {
             let ahead = self.config.ahead;
             lines.push(format!("there are documents for this epoch and {} after it, of {ahead}", lasts - 1));
         }
+        lines.extend(state.idle());
         let status = if lines.is_empty() { 200 } else { 503 };
         if let Some(trouble) = state.trouble.as_ref().filter(|_| status == 503) {
             lines.push(trouble.clone());
@@ -128,7 +129,7 @@ impl Authority {
     }
 
     fn status(&self) -> Answer {
-        let present = self.config.epoch_at(UnixTime(unix_time().as_secs()));
+        let present = self.present();
         let mut state = self.state.borrow_mut();
         let members = match self.store.members() {
             Ok(members) => members,
@@ -153,6 +154,7 @@ impl Authority {
             keys,
             parameters: &self.config.parameters,
             trouble: state.trouble.as_deref(),
+            idle: state.idle(),
             liars: state.liars.iter().map(ToString::to_string).collect(),
             silent: state.silent.values().collect(),
             left_out: &state.left_out,

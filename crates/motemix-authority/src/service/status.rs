@@ -33,6 +33,8 @@ pub(super) struct Report<'r> {
     pub(super) keys: Vec<String>,
     pub(super) parameters: &'r Agreed,
     pub(super) trouble: Option<&'r str>,
+    /// Why it takes no part in rounds.
+    pub(super) idle: Option<String>,
     pub(super) liars: Vec<String>,
     pub(super) silent: Vec<&'r String>,
     /// Nodes for which the last vote had no room.

@@ -39,7 +39,7 @@ fn a_descriptor_that_no_vote_may_have_stops_nobody() {
     let store = Store::open(&folder.path().join("authority.db")).unwrap();
     let node = IdentitySecret::from_bytes(&[104; 32]).public_key();
     assert!(store.admit(&node, "node-4", Role::Endpoint).unwrap());
-    assert_eq!(store.keep(&long).unwrap(), Taken::Stranger);
+    assert_eq!(store.keep(&long, UnixTime(u64::MAX)).unwrap(), Taken::Stranger);
     // A store may have it from an earlier build.
     let mut all = nodes(4);
     all.push(long);

@@ -30,7 +30,6 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
 
 pub fn run(command: &Authority) -> Result<(), Failure> {
     match command {
@@ -122,14 +121,14 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
         program::say("motemix", "INFO", &format!("the authority serves at {address}"));
         supervisor.ready(&format!("serves at {address}"));
     };
-    motemix_authority::run(&args.dir, started, stopped(&supervisor)).map_err(|error| match error {
+    motemix_authority::run(&args.dir, &supervisor, started, stopped(&supervisor)).map_err(|error| match error
+    {
         ServiceError::Config(_) | ServiceError::Key(_) | ServiceError::NotMe(_) => Failure::broken(error),
         _ => Failure::failed(error),
     })
 }
 
-/// Ends when the process is asked to. Until then it says that the thread is not stuck on which the
-/// authority works.
+/// Ends when the process is asked to.
 async fn stopped(supervisor: &Supervisor) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -137,15 +136,9 @@ async fn stopped(supervisor: &Supervisor) {
         // Without handlers, the signals end the process by themselves.
         return std::future::pending().await;
     };
-    // Nobody waits for a word that is not asked for.
-    let every = supervisor.every().unwrap_or(Duration::from_hours(1));
-    loop {
-        supervisor.alive();
-        tokio::select! {
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
-            () = sleep(every) => {}
-        }
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
     supervisor.stopping();
 }
@@ -180,7 +173,7 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
             args.dir.display()
         )));
     }
-    let taken = store.keep(&file).map_err(Failure::failed)?;
+    let taken = store.keep(&file, config.latest_issue(documents::now())).map_err(Failure::failed)?;
     let older = if taken == Taken::Older { "; what it said of itself later is kept" } else { "" };
     let what = args.layer.map_or_else(|| "an endpoint".to_owned(), |layer| format!("a mix of layer {layer}"));
     let offer = if args.layer.is_none() && descriptor.capabilities.mix {

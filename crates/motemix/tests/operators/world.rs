@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::namespaces::{Namespaces, ending_with_the_story, owned};
-use super::program::{Ports, Run, motemix, wait_until};
+use super::program::{Ports, Run, faked_clock, motemix, wait_until};
 
 pub const AUTHORITIES: [&str; 3] = ["north", "south", "east"];
 
@@ -165,7 +165,23 @@ impl World {
             }
         };
         command.env_remove("MOTEMIX_LOG");
+        let clock = self.clock(folder);
+        if clock.exists() {
+            command.envs(faked_clock()).env("FAKETIME_TIMESTAMP_FILE", clock);
+        }
         command
+    }
+
+    fn clock(&self, folder: &str) -> PathBuf {
+        self.path(&format!("{folder}.clock"))
+    }
+
+    /// Sets an operator's wall clock, for what runs already only if it was set before.
+    pub fn set_clock(&self, folder: &str, ahead_s: u64) {
+        // Whole, or whoever looks meanwhile has the right time.
+        let new = self.path(&format!("{folder}.new"));
+        fs::write(&new, format!("+{ahead_s}\n")).expect("a writable file");
+        fs::rename(new, self.clock(folder)).expect("a writable folder");
     }
 
     fn start(&mut self, folder: &str, words: &[&str]) {

@@ -19,11 +19,21 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Runs the program with these words.
 pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(words: I) -> Run {
     Run::of(env!("CARGO_BIN_EXE_motemix"), words)
+}
+
+/// With these the wall clock alone is another one, as if somebody had set it.
+pub fn faked_clock() -> [(&'static str, &'static str); 3] {
+    let there = Command::new("faketime").arg("--version").output();
+    assert!(there.is_ok(), "faketime is missing: `scripts/setup clocks`");
+    // Each linker finds its own.
+    let library = "/usr/$LIB/faketime/libfaketime.so.1";
+    [("LD_PRELOAD", library), ("DONT_FAKE_MONOTONIC", "1"), ("FAKETIME_NO_CACHE", "1")]
 }
 
 /// A small network in a folder of its own.

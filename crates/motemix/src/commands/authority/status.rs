@@ -37,6 +37,8 @@ struct Report {
     #[serde(default)]
     parameters: Map<String, Value>,
     trouble: Option<String>,
+    #[serde(default)]
+    idle: Option<String>,
     liars: Vec<String>,
     silent: Vec<String>,
     #[serde(default)]
@@ -142,6 +144,7 @@ fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     }
     for (name, words) in [
         ("last round", report.trouble.into_iter().collect::<Vec<_>>()),
+        ("no part in rounds", report.idle.into_iter().collect()),
         ("no answer", report.silent),
         ("said two things", report.liars),
         ("no room in votes for", some_of(&report.left_out)),
