@@ -10,6 +10,7 @@
 //! | `driver` | the loop |
 //! | `station` | a role with what belongs to it: a provider's mailboxes, a client's letters |
 //! | [`mailboxes`], `letters` | what has to outlive the process, in SQLite files; `committer` writes both |
+//! | `reserve` | numbers for a client's requests, none of which another process used |
 //! | `journal`, `record`, `renewal` | replay tags on disk, how many still fit, and a new key in time |
 //! | `manners` | whether others speak another profile |
 //! | `probe` | messages that a client sends itself, to learn how long messages take |
@@ -31,6 +32,7 @@ mod manners;
 mod probe;
 mod record;
 mod renewal;
+mod reserve;
 mod station;
 mod watch;
 
@@ -41,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
-use motemix_host::clock::{HostClock, unix_time};
+use motemix_host::clock::HostClock;
 use motemix_host::link::UdpLink;
 use motemix_host::rng::HostRng;
 use motemix_host::store::StoreError;
@@ -67,6 +69,7 @@ use letters::Letters;
 use manners::Manners;
 use probe::Probes;
 use record::Record;
+use reserve::Reserve;
 use station::{ClientStation, MixStation, ProviderStation, Station};
 use watch::Watch;
 
@@ -207,7 +210,8 @@ async fn start(
         }
         RoleName::Client => {
             let (letters, outbox) = Letters::open(&state.join("letters.db"), around.wake.clone())?;
-            let station = client(setup, letters, outbox, now, options.probe)?;
+            let reserve = (profile == Profile::Hardened).then(|| Reserve::open(&state));
+            let station = client(setup, letters, outbox, reserve, now, options.probe)?;
             // On the heap: it holds the batches of a node.
             Box::pin(around.drive(station, report)).await
         }
@@ -218,19 +222,19 @@ fn client(
     setup: Setup,
     letters: Letters,
     outbox: Vec<letters::Letter>,
+    reserve: Option<(Reserve, u64)>,
     now: Instant,
     probe: bool,
 ) -> Result<ClientStation, RuntimeError> {
     let is_acknowledged = setup.profile == Profile::Hardened;
-    // Larger than what an earlier process used, as long as the clock is not set back.
-    let counter = u64::try_from(unix_time().as_micros()).unwrap_or(u64::MAX);
+    let (reserve, counter) = reserve.map_or((None, 0), |(reserve, last)| (Some(reserve), last));
     let mut station_rng = rng()?;
     let probes = probe.then(|| Probes::new(setup.me.name(), &mut station_rng));
     let mut client = Client::new(setup, counter, now, rng()?)?;
     if let Some(probes) = probes.clone() {
         client.set_builder(Box::new(move || Some(probes.draft())));
     }
-    Ok(ClientStation::new(client, letters, outbox, is_acknowledged, probes, station_rng))
+    Ok(ClientStation::new(client, letters, reserve, outbox, is_acknowledged, probes, station_rng))
 }
 
 /// Everything around a station.

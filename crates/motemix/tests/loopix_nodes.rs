@@ -192,6 +192,39 @@ fn kills_anywhere_lose_nothing_that_a_hardened_client_accepted() {
     assert_eq!(arrived, all, "each of them once");
 }
 
+/// What happens to a file, in words and in deed.
+type Loss<'l> = (&'l str, &'l dyn Fn());
+
+/// Neither a clock that was wrong nor a file that is gone keeps mail from a client.
+#[test]
+fn a_client_gets_its_mail_after_its_clock_was_ahead_and_after_it_lost_count() {
+    let mut world = World::init(HARDENED, &[]);
+    for name in ["Mix1", "Mix2", "Mix3", "Provider1", "Provider2", "Client2"] {
+        world.start(name, &[]);
+    }
+    world.start_ahead("Client1", "+1d");
+    world.wait_until_ready();
+    world.says("Client2", "Client1", "from the day before");
+    world.stop("Client1");
+    let counter = world.folder("Client1").join("state/counter");
+    let older = fs::read(&counter).unwrap();
+    let losses: [Loss<'_>; 4] = [
+        ("nothing", &|| ()),
+        ("it was emptied", &|| fs::write(&counter, "").unwrap()),
+        ("it is gone", &|| fs::remove_file(&counter).unwrap()),
+        ("an older one was put back", &|| fs::write(&counter, &older).unwrap()),
+    ];
+    for (loss, lose) in losses {
+        lose();
+        world.start("Client1", &[]);
+        world.wait_until_ready();
+        world.says("Client2", "Client1", loss);
+        world.stop("Client1");
+    }
+    let log = fs::read_to_string(world.folder("Client1").join("log")).unwrap();
+    assert!(!log.contains("does not answer"), "{log}");
+}
+
 fn is_of(text: &str, round: usize, each: usize) -> bool {
     let number = text.strip_prefix("message ").and_then(|number| number.parse::<usize>().ok());
     number.is_some_and(|number| number / each == round)

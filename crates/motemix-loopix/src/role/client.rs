@@ -157,12 +157,12 @@ impl Pull {
 }
 
 impl<R: CryptoRng> Client<R> {
-    /// A client. `first_counter` must be larger than that of any request that an earlier process
-    /// made: the microseconds since 1970 will do.
+    /// A client. `counter` is that of the last request that an earlier process may have made. If
+    /// nobody knows it any more, 0 will do: the provider says how far it was.
     ///
     /// # Errors
     /// See [`SetupError`].
-    pub fn new(setup: Setup, first_counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
+    pub fn new(setup: Setup, counter: u64, now: Instant, mut rng: R) -> Result<Self, SetupError> {
         setup.check()?;
         let NodeEntry::Client(user) = &setup.me else { return Err(SetupError::WrongRole) };
         let me = of_user(user);
@@ -181,7 +181,7 @@ impl<R: CryptoRng> Client<R> {
             rng,
             provider,
             control,
-            counter: first_counter,
+            counter,
             builder: None,
             surbs: BTreeMap::new(),
             replies: VecDeque::new(),
@@ -242,6 +242,11 @@ impl<R: CryptoRng> Client<R> {
         } else {
             super::loops::destination(user).room(self.core.format.body_len)
         })
+    }
+
+    /// Of the last request. A later process must not begin below it.
+    pub const fn counter(&self) -> u64 {
+        self.counter
     }
 
     /// Asks `builder` for a message whenever one could leave and none waits.

@@ -57,6 +57,8 @@ struct Subscriber {
     challenge: Option<(Address, [u8; 16])>,
     /// Hardened: of the last request.
     counter: u64,
+    /// Hardened: when the user was told that its counter is not larger.
+    told: Option<Instant>,
     key: Option<ControlKey>,
 }
 

@@ -8,6 +8,7 @@
 //! 04 NONCE₁₆ PROOF₁₆        a provider asks whether the user is at this address
 //! 05 USER₈ COUNTER₈ request PROOF₁₆      from a client to its provider
 //! 06                        the acknowledgement, in a SURB's payload
+//! 07 COUNTER₈ PROOF₁₆       a provider tells a client that lost count its last counter
 //! ```
 //!
 //! Requests are `00 PORT₂ host` (subscribe), `01 NONCE₁₆` (confirm) and `02 DIGEST₈ …` (pull, and
@@ -25,6 +26,8 @@ use crate::packet::keys::macs_match;
 
 const CONTROL: &[u8] = b"motemix-loopix/1 control";
 const CHALLENGE: &[u8] = b"motemix-loopix/1 challenge";
+/// Tells this proof from that of a challenge, whose nonce has another length.
+const LAST_COUNTER: &[u8] = b"last counter";
 
 /// Bytes of a SURB in a message: group element, routing info, MAC and key.
 pub const SURB_LEN: usize = GROUP_ELEMENT_LEN + Format::HARDENED.routing_info_len() + K + K;
@@ -72,6 +75,16 @@ pub enum Payload {
     Challenge(Challenge),
     /// From a client to its provider.
     Signed(Signed),
+    /// From a provider to a client that lost count.
+    LastCounter(LastCounter),
+}
+
+/// The counter of the last request that a provider took, and the proof that the provider says so.
+/// Whoever repeats it later says nothing new: counters only grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastCounter {
+    counter: u64,
+    proof: [u8; K],
 }
 
 /// A nonce, and the proof that it comes from the provider: who answers strangers sends when they
@@ -125,6 +138,9 @@ impl Payload {
                 [&[5], signed.user.as_slice(), &signed.counter.to_be_bytes(), &signed.body, &signed.proof]
                     .concat()
             }
+            Self::LastCounter(LastCounter { counter, proof }) => {
+                [&[7], counter.to_be_bytes().as_slice(), proof].concat()
+            }
         }
     }
 
@@ -150,6 +166,11 @@ impl Payload {
                 let (body, proof) = rest.split_last_chunk()?;
                 let counter = u64::from_be_bytes(*counter);
                 Some(Self::Signed(Signed { user: *user, counter, body: body.to_vec(), proof: *proof }))
+            }
+            7 => {
+                let (counter, proof) = rest.split_first_chunk()?;
+                let (counter, proof) = (u64::from_be_bytes(*counter), proof.try_into().ok()?);
+                Some(Self::LastCounter(LastCounter { counter, proof }))
             }
             _ => None,
         }
@@ -238,6 +259,19 @@ impl ControlKey {
         let expected = truncated_hmac(&self.challenges, &[&challenge.nonce]);
         // Disclosed: whether the proof holds; a challenge without one is not answered.
         macs_match(&expected, &challenge.proof).then_some(Request::Confirm(challenge.nonce))
+    }
+
+    /// The counter of the client's last request, with its proof.
+    pub fn last_counter(&self, counter: u64) -> Payload {
+        let proof = truncated_hmac(&self.challenges, &[LAST_COUNTER, &counter.to_be_bytes()]);
+        Payload::LastCounter(LastCounter { counter, proof })
+    }
+
+    /// The counter, if it is the provider that says so.
+    pub fn taken(&self, said: &LastCounter) -> Option<u64> {
+        let expected = truncated_hmac(&self.challenges, &[LAST_COUNTER, &said.counter.to_be_bytes()]);
+        // Disclosed: whether the proof holds; a counter without one has no effect.
+        macs_match(&expected, &said.proof).then_some(said.counter)
     }
 
     fn proof(&self, counter: u64, body: &[u8]) -> [u8; K] {

@@ -216,6 +216,11 @@ impl World {
 
     /// Starts a node, or starts it again with its disk and nothing else of what it knew.
     pub fn start(&mut self, name: &str) {
+        self.start_at(name, self.now.as_micros());
+    }
+
+    /// The same for a client whose last request had this counter, as far as it knows.
+    pub fn start_at(&mut self, name: &str, counter: u64) {
         let setup = self.setup(name);
         let rng = ChaCha20Rng::from_rng(&mut self.rng);
         let now = self.now;
@@ -224,9 +229,7 @@ impl World {
             NodeEntry::Provider(_) => {
                 Node::Provider(Provider::new(setup, MemoryMailboxes::new(100), now, rng).unwrap())
             }
-            NodeEntry::Client(_) => {
-                Node::Client(Box::new(Client::new(setup, now.as_micros(), now, rng).unwrap()))
-            }
+            NodeEntry::Client(_) => Node::Client(Box::new(Client::new(setup, counter, now, rng).unwrap())),
         };
         node.role().restore(self.disk.get(name).map(Vec::as_slice).unwrap_or_default());
         node.role().set_hosts(self.hosts.clone());

@@ -1,7 +1,7 @@
 //! A Loopix network of processes, each with its input and what it has said.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use crate::program::{Ports, motemix, wait_until};
+use crate::program::{Ports, faked_clock, motemix, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,8 +62,15 @@ impl World {
 
     pub fn start(&mut self, name: &str, more: &[&str]) {
         let role = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).to_lowercase();
-        let process = Process::start(&role, &self.folder(name), more);
+        let process = Process::start(&role, &self.folder(name), more, &[]);
         assert!(self.nodes.insert(name.to_owned(), process).is_none(), "{name} runs already");
+    }
+
+    /// The same with a wall clock that is so far ahead.
+    pub fn start_ahead(&mut self, name: &str, ahead: &str) {
+        let role = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).to_lowercase();
+        let clock = [&faked_clock()[..], &[("FAKETIME", ahead)]].concat();
+        self.nodes.insert(name.to_owned(), Process::start(&role, &self.folder(name), &[], &clock));
     }
 
     pub fn wait_until_ready(&self) {
@@ -132,9 +139,10 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn start(role: &str, folder: &Path, more: &[&str]) -> Self {
+    pub fn start(role: &str, folder: &Path, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
         command.args(["loopix", role, "--dir"]).arg(folder).args(more).env_remove("MOTEMIX_LOG");
+        command.envs(environment.iter().copied());
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the program starts");

@@ -135,6 +135,16 @@ impl<R: CryptoRng> Client<R> {
                 self.pull(now);
                 return Ok(Kept::Nothing);
             }
+            Payload::LastCounter(said) => {
+                let last = self.control.taken(&said).ok_or(DropReason::Refused)?;
+                // Otherwise it was said before, or two requests have changed places on their way.
+                if last > self.counter {
+                    self.counter = last;
+                    self.subscribe(now);
+                    self.pull(now);
+                }
+                return Ok(Kept::Nothing);
+            }
             Payload::Signed(_) => return Err(DropReason::NotForThisRole),
         }
         Ok(Kept::Safe)

@@ -206,7 +206,7 @@ impl<R: CryptoRng> Client<R> {
     /// A request is a packet of one hop: it has the length of all others, and nobody else can read
     /// it.
     pub(super) fn request(&mut self, now: Instant, request: &Request) {
-        self.counter += 1;
+        self.counter = self.counter.saturating_add(1);
         let payload = self.control.sign(self.counter, request).encode();
         let Self { core, rng, provider, .. } = self;
         if let Ok(packet) = core.create(&Route::new(vec![&*provider]), &payload, rng) {

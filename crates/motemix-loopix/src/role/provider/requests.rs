@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use motemix_node::Instant;
 use rand_core::CryptoRng;
@@ -14,6 +15,9 @@ use crate::files::Profile;
 use crate::packet::keys::macs_match;
 use crate::wire::control::Control;
 use crate::wire::hardened::{ControlKey, Request, Signed};
+
+/// Until a user who lost count is told so once more.
+const TELL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
     /// A user of ours.
@@ -65,6 +69,7 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         let request = subscriber.key.get_or_insert_with(derive).verify(signed).ok_or(DropReason::Refused)?;
         // One that was held back must not undo a later one.
         if signed.counter <= subscriber.counter {
+            self.tell_last_counter(now, &name, listed);
             return Err(DropReason::Refused);
         }
         subscriber.counter = signed.counter;
@@ -83,6 +88,24 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         }
         self.mix.core.counters.control += 1;
         Ok(())
+    }
+
+    /// A user who lost count hears how far it was. Whoever repeats what the user said makes a provider
+    /// send one datagram a second at most, and to the user alone.
+    fn tell_last_counter(&mut self, now: Instant, name: &Arc<str>, listed: Address) {
+        let Some(subscriber) = self.subscribers.get_mut(name) else { return };
+        if subscriber.told.is_some_and(|told| now < told + TELL_AGAIN_AFTER) {
+            return;
+        }
+        subscriber.told = Some(now);
+        let to = subscriber.address.clone().unwrap_or(listed);
+        let Some(said) = subscriber.key.as_ref().map(|key| key.last_counter(subscriber.counter)) else {
+            return;
+        };
+        if let Ok(packet) = self.packet_for(name, &said.encode()) {
+            // A full queue has others to serve; the user asks again.
+            let _ = self.mail(to, packet, None);
+        }
     }
 
     /// Nothing but one challenge goes to a new address until it has answered.

@@ -12,12 +12,15 @@ use crate::role::{Client, ClientEvent, Cover, MessageId, SendError};
 use crate::runtime::event::{Event, Refusal, Told};
 use crate::runtime::letters::{Done, Letter, Letters};
 use crate::runtime::probe::{Flight, Probes};
+use crate::runtime::reserve::Reserve;
 use crate::wire::message::Encoding;
 
 /// A client, what its user has said, and what has arrived.
 pub(in crate::runtime) struct ClientStation {
     client: Client<HostRng>,
     letters: Letters,
+    /// Of a hardened client.
+    reserve: Option<Reserve>,
     /// Safe, and not yet with the client, which holds so many at once.
     accepted: VecDeque<Letter>,
     /// Whether letters stay until they are acknowledged.
@@ -33,12 +36,14 @@ impl ClientStation {
     pub(in crate::runtime) fn new(
         client: Client<HostRng>,
         letters: Letters,
+        reserve: Option<Reserve>,
         outbox: Vec<Letter>,
         is_acknowledged: bool,
         probes: Option<Probes>,
         rng: HostRng,
     ) -> Self {
-        Self { client, letters, accepted: outbox.into(), is_acknowledged, probes, told: HashMap::new(), rng }
+        let (accepted, told) = (outbox.into(), HashMap::new());
+        Self { client, letters, reserve, accepted, is_acknowledged, probes, told, rng }
     }
 
     /// Gives the client accepted letters, in their order and as far as it has room.
@@ -134,6 +139,9 @@ impl Station for ClientStation {
     fn settle(&mut self, now: Instant, report: &mut dyn FnMut(Event)) {
         while let Some(event) = self.client.poll_event() {
             self.take_event(now, event, report);
+        }
+        if let Some(reserve) = &mut self.reserve {
+            reserve.cover(self.client.counter());
         }
         let done = self.letters.commit();
         self.take_done(now, done, report);

@@ -103,6 +103,65 @@ fn a_request_that_was_held_back_changes_nothing() {
 }
 
 #[test]
+fn a_client_that_lost_count_is_told_by_its_provider_and_has_its_mail() {
+    let mut world = World::new(Profile::Hardened, 2, 39).start_all();
+    // What an earlier process did whose numbers were far ahead.
+    world.start_at("Client1", u64::MAX / 2);
+    world.run(seconds(20));
+    world.start_at("Client1", 0);
+    world.send("Client2", "Client1", "all the same");
+    world.run(seconds(60));
+    assert_eq!(world.texts("Client1"), ["all the same"]);
+    assert!(world.client("Client1").counter() > u64::MAX / 2);
+    assert!(world.counters("Client1").pulls_unanswered < 3);
+    // The provider said so once, and not again and again.
+    let refused = world.counters("Provider1").dropped.refused;
+    assert!(refused <= 2, "{refused}");
+}
+
+#[test]
+fn nobody_but_its_provider_tells_a_client_how_far_it_was() {
+    let mut world = quiet(Profile::Hardened, 40);
+    world.run(seconds(5));
+    let counter = world.client("Client1").counter();
+    let tell = |world: &mut World, payload: Vec<u8>| {
+        let packet = world.packet(&["Client1"], &payload);
+        let before = world.seen("Client1", None).len();
+        let outcome = world.inject("Client1", &packet);
+        (outcome, world.client("Client1").counter(), world.seen("Client1", None).len() - before)
+    };
+    let wrong = world.control_key("Client2", "Provider1").last_counter(u64::MAX).encode();
+    assert_eq!(tell(&mut world, wrong), (Err(DropReason::Refused), counter, 0));
+    let right = world.control_key("Client1", "Provider1");
+    // What was said before changes nothing, however often it is repeated.
+    assert_eq!(tell(&mut world, right.last_counter(counter - 1).encode()), (Ok(()), counter, 0));
+    // A challenge proves no counter.
+    let mut challenge = right.challenge([7; 16]).encode();
+    (challenge[0], _) = (7, challenge.drain(9..17));
+    assert_eq!(tell(&mut world, challenge), (Err(DropReason::Refused), counter, 0));
+    // There is no end at which it would stop the client.
+    let (outcome, counter, sent) = tell(&mut world, right.last_counter(u64::MAX).encode());
+    assert_eq!((outcome, counter, sent), (Ok(()), u64::MAX, 2));
+}
+
+#[test]
+fn who_repeats_requests_gets_one_answer_a_second_out_of_a_provider() {
+    let mut world = World::new(Profile::Hardened, 2, 41).start_all();
+    world.run(seconds(10));
+    let mut world = world.alone("Provider1");
+    let key = world.control_key("Client1", "Provider1");
+    world.log.clear();
+    for counter in 0..100 {
+        let packet = world.request(&key, counter, &subscribe_victim());
+        assert_eq!(world.inject("Provider1", &packet), Err(DropReason::Refused));
+        world.run(Duration::from_millis(20));
+    }
+    let told = world.seen("Provider1", Some("Client1")).len();
+    assert!((1..=3).contains(&told), "{told}");
+    assert_eq!(world.bytes_to(&format!("{VICTIM}:9")), 0);
+}
+
+#[test]
 fn nobody_makes_a_hardened_provider_send_more_than_he_sends_to_an_address_that_did_not_answer() {
     let mut world = World::new(Profile::Hardened, 2, 34).start_all().alone("Provider1");
     let key = world.control_key("Client1", "Provider1");
