@@ -95,6 +95,8 @@ pub struct Rates {
     pub push: bool,
     /// Until a hardened client sends a message again for the first time.
     pub retry: Duration,
+    /// Until a provider of the originals answers pulls of a user who was not there before.
+    pub start: Duration,
 }
 
 impl Rates {

@@ -180,6 +180,7 @@ async fn start(
         me: own.clone(),
         rates: Rates {
             // The others do not know the word, even if it stands in their configuration.
+            start: Duration::from_secs(settings.originals.start_s.into()),
             push: profile == Profile::Fork2018 && (options.push || config.providers.push == Some(true)),
             ..rates(&config, role, directory.layers().len())
         },
@@ -292,6 +293,7 @@ fn rates(config: &Config, role: RoleName, layers: usize) -> Rates {
         noise_len: *noise_len,
         push: false,
         retry: Duration::ZERO,
+        start: Duration::ZERO,
     };
     rates.retry = rates.patience(u32::try_from(layers).unwrap_or(u32::MAX));
     rates

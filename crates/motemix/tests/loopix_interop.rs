@@ -64,6 +64,11 @@ fn fork_2018_that_pushes_in_files_of_ours() {
     in_every_position(Network::made_here(Dialect { profile: "fork-2018", push: true }));
 }
 
+#[test]
+fn mail_waits_until_an_original_client_looks_at_what_comes() {
+    Network::made_here(Dialect { profile: "ucl-2017", push: false }).greets_an_original_that_starts();
+}
+
 /// From the same key files, both collect the same directory.
 #[test]
 fn either_program_builds_the_directory() {

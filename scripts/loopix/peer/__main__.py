@@ -31,6 +31,7 @@ def _arguments() -> argparse.ArgumentParser:
         words.add_argument("--profile", choices=sorted(PROFILES), default=UCL_2017.name)
         if role == "client":
             words.add_argument("--probe", action="store_true", help="sends messages to itself and says how long they took")
+            words.add_argument("--deaf", type=float, default=0.0, metavar="SECONDS", help="looks at nothing after its start")
         words.set_defaults(act=_run, role=role)
 
     words = commands.add_parser("exchange", help="makes and processes packets, asked in JSON lines; peer/exchange.py says how")
@@ -57,7 +58,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _run(said: argparse.Namespace) -> int:
-    options = {"probe": True} if getattr(said, "probe", False) else {}
+    options = {name: getattr(said, name) for name in ("probe", "deaf") if getattr(said, name, False)}
     running = _NODES[said.role](said.folder, PROFILES[said.profile], **options)
     running.start()
     running.run()

@@ -29,8 +29,9 @@ class Client(Node):
     role = "client"
     counted = ("received", "loops_sent", "loops_returned", "drops_sent", "real_sent", "real_received", "dummies_received")
 
-    def __init__(self, folder: Path, profile: Profile, probe: bool = False) -> None:
+    def __init__(self, folder: Path, profile: Profile, probe: bool = False, deaf: float = 0.0) -> None:
         super().__init__(folder, profile)
+        self._deaf = deaf
         self._probe = probe
         self._began = time.monotonic()
         needed = {self.own.provider, *(user.provider for user in self.network.users.values())}
@@ -43,6 +44,8 @@ class Client(Node):
 
     def begin(self) -> None:
         self.loop.watch(sys.stdin, self._read_input)
+        if self._deaf > 0:
+            self.loop.after(self._deaf, self._listen)
         # First, so that the provider knows where its client is before the first loop comes back.
         self._keep_in_touch()
         super().begin()
@@ -70,6 +73,17 @@ class Client(Node):
         else:
             self.counters["real_received"] += 1
             self.say("received", text=received.decode(errors="replace"), hex=received.hex())
+
+    def _work(self) -> bool:
+        # As the originals, which take nothing from their queue after their start.
+        return self._deaf == 0 and super()._work()
+
+    def _listen(self) -> None:
+        """Begins to look at what comes; the originals' controller deletes nearly all that came before."""
+        self._deaf = 0.0
+        for _ in self._queue:
+            super().drop("deleted")
+        self._queue.clear()
 
     def drop(self, reason: str) -> None:
         super().drop(reason)

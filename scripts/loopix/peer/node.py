@@ -1,7 +1,7 @@
 """What nodes have in common, and the mix: one process, one thread, one socket each.
 
 They do what the nodes of 2017 and 2018 did with a datagram, and leave out two habits that lose packets: waiting 20 s before the
-first is looked at, and the controller that deletes the oldest under load.
+first is looked at, which a client does if it is told for how long, and the controller that deletes the oldest under load.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ pub use directory::{Directory, Listed};
 pub use entry::{MAX_ADDRESS_LEN, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry};
 pub use motemix_toml::FileError;
 pub use node::{Installed, NodeFiles, install_directory, role_of};
-pub use settings::{MailboxLimits, Profile, ReplayLimits, Settings};
+pub use settings::{MailboxLimits, Originals, Profile, ReplayLimits, Settings};
 
 use motemix_toml::Fault;
 use std::path::Path;

@@ -7,6 +7,9 @@
 //! packets_per_user = 10_000
 //! bytes = 1_073_741_824        # of all users together
 //!
+//! [originals]                  # what a provider does for their clients
+//! start_s = 20                 # until pulls of a user are answered who was not there before
+//!
 //! [replay]                     # how many packets a node remembers, so that none passes twice
 //! packets_per_second = 20
 //! key_days = 30
@@ -69,6 +72,26 @@ pub struct Settings {
     /// How many packets a node remembers.
     #[serde(default)]
     pub replay: ReplayLimits,
+    /// What a provider does for clients of the originals.
+    #[serde(default)]
+    pub originals: Originals,
+}
+
+/// What a provider does for clients of the originals. In the hardened profile there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Originals {
+    /// Seconds until pulls of a user are answered who has just subscribed. A client of the originals
+    /// looks at nothing in the first 20 seconds after its start, and deletes most of it then. A
+    /// network without such clients needs no pause.
+    pub start_s: u32,
+}
+
+impl Default for Originals {
+    fn default() -> Self {
+        Self { start_s: 20 }
+    }
 }
 
 /// How many packets a node remembers: those of the life of a key. A tag takes less than five bytes
@@ -126,7 +149,7 @@ impl MailboxLimits {
 
 impl Default for MailboxLimits {
     fn default() -> Self {
-        Self { packets_per_user: 10_000, bytes: 1 << 30 }
+        Self::new(10_000, 1 << 30)
     }
 }
 

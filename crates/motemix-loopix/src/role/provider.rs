@@ -5,6 +5,7 @@ mod requests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use motemix_node::Instant;
 use rand_core::CryptoRng;
@@ -39,6 +40,27 @@ struct Mail {
     stored: Option<(Arc<str>, i64)>,
 }
 
+/// When a user subscribed.
+#[derive(Clone, Copy)]
+struct Presence {
+    /// For the first time, or after a silence.
+    began: Instant,
+    /// For the last time.
+    last: Instant,
+    /// Whether a pull was answered since it began.
+    is_served: bool,
+}
+
+impl Presence {
+    /// The user subscribes. One who was silent for so long may have been started again; but one who
+    /// was not served since then is only slow.
+    fn renewed(known: Option<Self>, now: Instant, silence: Duration) -> Self {
+        let known = known.filter(|known| now < known.last + silence || !known.is_served);
+        let known = known.unwrap_or(Self { began: now, last: now, is_served: false });
+        Self { last: now, ..known }
+    }
+}
+
 /// A user of this provider.
 #[derive(Default)]
 struct Subscriber {
@@ -47,6 +69,8 @@ struct Subscriber {
     /// Whether the user has subscribed as clients of 2018 do, which a dummy of 2017 ends.
     is_of_fork: bool,
     allowance: Allowance,
+    /// Of the originals.
+    presence: Option<Presence>,
     /// On their way out, or waiting for a confirmation.
     leaving: BTreeSet<i64>,
     /// Hardened: what has been sent of late and not been confirmed.

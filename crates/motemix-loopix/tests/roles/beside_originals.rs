@@ -211,3 +211,57 @@ fn pulls_that_nobody_answers_are_counted_until_something_comes() {
         assert!(world.counters("Client1").pulls_unanswered < 3, "{profile}");
     }
 }
+
+/// A client of the originals ignores what comes in its first twenty seconds, and deletes most of it
+/// then.
+#[test]
+fn mail_waits_until_a_client_of_the_originals_looks_at_what_comes() {
+    let start = Duration::from_secs(20);
+    for profile in ORIGINALS {
+        let mut world = named(profile, 69);
+        (world.rates.start, world.rates.pull) = (start, Duration::from_secs(10));
+        let mut world = world.start_all();
+        // A client that is new, and one that comes back after a silence.
+        for text in ["first", "second"] {
+            let payload = world.text_for("Client1", text.as_bytes());
+            let packet = world.packet(&["Provider1", "Client1"], &payload);
+            world.inject("Provider1", &packet).unwrap();
+            world.log.clear();
+            let began = world.now;
+            world.start("Client1");
+            world.run(Duration::from_secs(60));
+            assert_eq!(world.texts("Client1").last().map(String::as_str), Some(text), "{profile}");
+            let answers: Vec<_> =
+                world.seen("Provider1", Some("Client1")).iter().map(|sight| sight.at).collect();
+            assert!(answers[0] >= began + start && answers[0] < began + start * 2, "{profile}");
+            world.nodes.remove("Client1");
+            world.run(Duration::from_secs(100));
+        }
+    }
+}
+
+/// A user whose pulls are far apart gets an answer to each second of them at least, and a stranger who
+/// subscribes for a user keeps no mail from it.
+#[test]
+fn no_pause_goes_on_for_ever() {
+    for profile in ORIGINALS {
+        let mut world = named(profile, 70);
+        (world.rates.start, world.rates.pull) = (Duration::from_secs(20), Duration::from_secs(10));
+        world.start("Provider1");
+        world.rates.pull = Duration::from_secs(300);
+        world.start("Client1");
+        world.run(Duration::from_secs(3000));
+        let answers = world.seen("Provider1", Some("Client1")).len();
+        assert!(answers >= 5 * world.rates.max_retrieve, "{profile}: {answers}");
+
+        let mut world = named(profile, 71);
+        (world.rates.start, world.rates.pull) = (Duration::from_secs(20), Duration::from_secs(10));
+        let mut world = world.start_all();
+        for _ in 0..100 {
+            answered(&mut world, profile);
+        }
+        world.log.clear();
+        world.run(Duration::from_secs(60));
+        assert!(!world.seen("Provider1", Some("Client1")).is_empty(), "{profile}");
+    }
+}

@@ -87,6 +87,7 @@ pub fn rates() -> Rates {
         noise_len: 500,
         push: false,
         retry: Duration::from_secs(20),
+        start: Duration::ZERO,
     }
 }
 

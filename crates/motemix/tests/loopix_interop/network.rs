@@ -111,6 +111,11 @@ impl Network {
         database.arg("database").arg(network.dir.join("example.db"));
         database.args(NODES.map(|name| network.folder(name)));
         assert!(database.status().expect("Python starts").success());
+        // Python's clients look at once at what comes, unless they are told otherwise.
+        let settings = format!("profile = \"{}\"\n\n[originals]\nstart_s = 0\n", dialect.profile);
+        for provider in ["Provider1", "Provider2"] {
+            fs::write(network.folder(provider).join("motemix.toml"), &settings).expect("a writable folder");
+        }
         network
     }
 
@@ -150,9 +155,31 @@ impl Network {
                 Some(process) => self.end(name, process),
                 None => {}
             }
-            let process = Process::start(program, &role(name), &self.folder(name), self.dialect.profile);
-            self.nodes.insert(name, process);
+            self.start(program, name, &[]);
         }
+    }
+
+    fn start(&mut self, program: Program, name: &'static str, more: &[&str]) {
+        let process = Process::start(program, &role(name), &self.folder(name), self.dialect.profile, more);
+        self.nodes.insert(name, process);
+    }
+
+    /// All are ours but Client1, which is started when a message waits for it, and looks at nothing at
+    /// first. Its provider knows for how long; the originals take 20 seconds.
+    pub fn greets_an_original_that_starts(&mut self) {
+        const DEAF: &str = "3";
+        let file = self.folder("Provider1").join("motemix.toml");
+        let settings = fs::read_to_string(&file).expect("a file");
+        assert!(settings.contains("start_s = 0"), "{settings}");
+        fs::write(&file, settings.replace("start_s = 0", &format!("start_s = {DEAF}")))
+            .expect("a writable file");
+        for name in NODES.into_iter().filter(|name| *name != "Client1") {
+            self.start(Program::Ours, name, &[]);
+        }
+        self.nodes.get_mut("Client2").expect("it runs").write("send Client1 good morning");
+        self.nodes["Provider1"].hear("counters", |event| event["stored"].as_u64() > Some(0));
+        self.start(Program::Python, "Client1", &["--deaf", DEAF]);
+        self.nodes["Client1"].hear("received", |event| event["text"] == "good morning");
     }
 
     /// A message each way, and loop cover back to everyone.

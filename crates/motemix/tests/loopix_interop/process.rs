@@ -69,7 +69,7 @@ struct Said {
 
 impl Process {
     /// Starts the node whose folder this is, and waits until it is ready.
-    pub fn start(program: Program, role: &str, folder: &Path, profile: &str) -> Self {
+    pub fn start(program: Program, role: &str, folder: &Path, profile: &str, more: &[&str]) -> Self {
         let mut command = match program {
             Program::Ours => {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
@@ -84,7 +84,7 @@ impl Process {
         };
         let log = folder.join("log");
         let errors = fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log");
-        command.arg(folder).args(["--profile", profile]).env_remove("MOTEMIX_LOG");
+        command.arg(folder).args(["--profile", profile]).args(more).env_remove("MOTEMIX_LOG");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().expect("the program starts");
         let output = BufReader::new(child.stdout.take().expect("it was asked for"));

@@ -9,13 +9,15 @@ use motemix_node::Instant;
 use rand_core::CryptoRng;
 
 use super::super::peers::{Duty, Peer};
-use super::super::{Address, DropReason, Mailboxes};
-use super::Provider;
+use super::super::{Address, DropReason, Mailboxes, Rates};
+use super::{Presence, Provider};
 use crate::files::Profile;
 use crate::packet::keys::macs_match;
 use crate::wire::control::Control;
 use crate::wire::hardened::{ControlKey, Request, Signed};
 
+/// A client of the originals that missed so many pulls was started again.
+const PULLS_MISSED: u32 = 3;
 /// Until a user who lost count is told so once more.
 const TELL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -42,8 +44,12 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
                 let name = user.name.clone();
                 let address = user.address.clone();
                 let is_of_fork = key.is_some();
+                // Clients subscribe with each pull.
+                let Rates { pull, start, .. } = &self.mix.core.rates;
+                let silence = (*pull).max(*start).saturating_mul(PULLS_MISSED);
                 let subscriber = self.subscribers.entry(name).or_default();
                 subscriber.address = Some(address);
+                subscriber.presence = Some(Presence::renewed(subscriber.presence, now, silence));
                 // For good: a stranger who subscribes for the user in the form of 2017 must not end
                 // his client.
                 subscriber.is_of_fork |= is_of_fork;
@@ -52,7 +58,16 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
             }
             Control::Pull { name } => {
                 let name = self.user(self.mix.core.peers.user(&name))?.name.clone();
-                self.answer_pull(now, &name)?;
+                let start = self.mix.core.rates.start;
+                let presence = self.subscribers.get_mut(&name).and_then(|user| user.presence.as_mut());
+                // A client of the originals that starts would delete most of what it gets now.
+                let starts = presence.as_ref().is_some_and(|presence| now < presence.began + start);
+                if let (Some(presence), false) = (presence, starts) {
+                    presence.is_served = true;
+                }
+                if !starts {
+                    self.answer_pull(now, &name)?;
+                }
             }
             Control::Dummy => return Err(DropReason::NotForThisRole),
         }

@@ -33,8 +33,10 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     } else {
         consecutive(args.host, args.base_port, size.nodes())?
     };
-    let blueprint =
-        Blueprint { size, addresses: &addresses, config: &config, settings: Settings::of(profile) };
+    let mut settings = Settings::of(profile);
+    // All nodes are ours, and look at once at what comes.
+    settings.originals.start_s = 0;
+    let blueprint = Blueprint { size, addresses: &addresses, config: &config, settings };
     let network = loopix::init(&args.dir, &blueprint, &mut rng)?;
     if args.json {
         let nodes: Vec<_> = loopix::nodes_of(&network)?.iter().map(|(node, _)| node.name()).collect();
