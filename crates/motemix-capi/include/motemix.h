@@ -367,6 +367,8 @@ enum motemix_status
     MOTEMIX_STATUS_NOT_A_READING = 67,
     // This mote signs no readings.
     MOTEMIX_STATUS_NO_READINGS = 68,
+    // The message that came last has come once more, byte for byte: answer it with its receipt.
+    MOTEMIX_STATUS_REPEATED = 69,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -961,8 +963,8 @@ motemix_status motemix_diet_seal_message(struct motemix_diet *diet,
 // Opens a datagram of `len` bytes in place: `text` is where the text is in it, `text_len` its
 // length. A datagram that is refused leaves the session as it was, but not the datagram, so keep a
 // copy if it is to be opened by another: MOTEMIX_STATUS_BAD_LENGTH, _OTHER_KIND, _REPLAYED,
-// _BAD_CIPHERTEXT or _BAD_SIGNATURE. A datagram of a stranger costs no scalar multiplication, one
-// of the peer two.
+// _REPEATED, _BAD_CIPHERTEXT or _BAD_SIGNATURE. A datagram of a stranger costs no scalar
+// multiplication, one of the peer two.
 motemix_status motemix_diet_open_message(struct motemix_diet *diet,
                                          struct motemix_diet_session *session,
                                          uint8_t *datagram,

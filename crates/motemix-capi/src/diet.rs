@@ -57,6 +57,7 @@ impl From<Refused> for Status {
             Refused::Signature => Self::BadSignature,
             Refused::Ciphertext => Self::BadCiphertext,
             Refused::Replayed => Self::Replayed,
+            Refused::Repeated => Self::Repeated,
             Refused::Stranger => Self::Stranger,
             Refused::Exhausted => Self::Exhausted,
             _ => Self::Refused,

@@ -168,6 +168,8 @@ pub enum Status {
     NotAReading = 67,
     /// This mote signs no readings.
     NoReadings = 68,
+    /// The message that came last has come once more, byte for byte: answer it with its receipt.
+    Repeated = 69,
 }
 
 statuses! {
@@ -234,6 +236,7 @@ statuses! {
     BadSignature => c"the signature is wrong",
     BadCiphertext => c"altered, or under another key",
     Replayed => c"arrived before, or too old to tell",
+    Repeated => c"the last message once more",
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
     ProtectedLinks => c"the document's nodes protect their links; allow motemix_limits.neighbours, or stop the node first",

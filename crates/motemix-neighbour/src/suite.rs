@@ -61,6 +61,8 @@ pub enum Refused {
     Ciphertext,
     /// The message has arrived before, or is too old to tell.
     Replayed,
+    /// The message that came last has come once more, byte for byte: its receipt was lost, perhaps.
+    Repeated,
     /// The peer's identity is not admitted.
     Stranger,
     /// All message numbers of the session are used; another handshake is due.
@@ -80,6 +82,7 @@ impl fmt::Display for Refused {
             Self::Signature => "the signature is wrong",
             Self::Ciphertext => "the ciphertext was altered, or its key is another",
             Self::Replayed => "the message arrived before, or is too old",
+            Self::Repeated => "the last message came once more",
             Self::Stranger => "the peer is not admitted",
             Self::Exhausted => "the session's message numbers are used up; begin another handshake",
             Self::Engine => "the accelerator failed; try again",

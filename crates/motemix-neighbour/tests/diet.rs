@@ -121,7 +121,14 @@ fn proposition_2_a_message_is_taken_once() {
     let (first, second) = (letter.message(b"21.5"), settled.message(b"21.5"));
     assert!(letter.arrives(&first).is_ok() && settled.arrives(&second).is_ok());
     assert_eq!(letter.arrives(&first), Err(Refused::Replayed));
-    assert_eq!(settled.arrives(&second), Err(Refused::Replayed));
+    // Whoever lost the receipt says the same bytes. Nobody else can say more of that number.
+    assert_eq!(settled.arrives(&second), Err(Refused::Repeated));
+    for bit in 72..8 * second.len() {
+        assert_eq!(settled.arrives(&flipped(&second, bit)), Err(Refused::Replayed), "bit {bit}");
+    }
+    let third = settled.message(b"21.6");
+    assert!(settled.arrives(&third).is_ok());
+    assert_eq!(settled.arrives(&second), Err(Refused::Replayed), "its receipt is another");
     // With another R1 the signature is another's.
     assert_eq!(letter.arrives(&flipped(&first, 0)), Err(Refused::Signature));
     assert_eq!(settled.arrives(&flipped(&second, 66)), Err(Refused::Ciphertext));

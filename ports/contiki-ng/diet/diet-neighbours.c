@@ -53,6 +53,7 @@ drop(motemix_status status)
     diet_drop(DIET_DROP_NOT_ADMITTED);
     break;
   case MOTEMIX_STATUS_REPLAYED:
+  case MOTEMIX_STATUS_REPEATED:
     diet_drop(DIET_DROP_REPLAYED);
     break;
   case MOTEMIX_STATUS_BAD_SIGNATURE:
@@ -278,7 +279,7 @@ diet_handle(const struct diet_address *from, struct diet_datagram *in, struct di
     drop(job.status);
   }
   if(neighbour->has_receipt &&
-     (job.status == MOTEMIX_STATUS_OK || job.status == MOTEMIX_STATUS_REPLAYED)) {
+     (job.status == MOTEMIX_STATUS_OK || job.status == MOTEMIX_STATUS_REPEATED)) {
     memcpy(reply->bytes, neighbour->receipt, sizeof(neighbour->receipt));
     reply->len = sizeof(neighbour->receipt);
   }

@@ -256,8 +256,8 @@ pub unsafe extern "C" fn motemix_diet_seal_message(
 /// Opens a datagram of `len` bytes in place: `text` is where the text is in it, `text_len` its
 /// length. A datagram that is refused leaves the session as it was, but not the datagram, so keep a
 /// copy if it is to be opened by another: MOTEMIX_STATUS_BAD_LENGTH, _OTHER_KIND, _REPLAYED,
-/// _BAD_CIPHERTEXT or _BAD_SIGNATURE. A datagram of a stranger costs no scalar multiplication, one
-/// of the peer two.
+/// _REPEATED, _BAD_CIPHERTEXT or _BAD_SIGNATURE. A datagram of a stranger costs no scalar
+/// multiplication, one of the peer two.
 ///
 /// # Safety
 /// As for all calls; the pointers are null or valid for their lengths.

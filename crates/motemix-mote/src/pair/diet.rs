@@ -213,7 +213,7 @@ impl<const PLACES: usize> Diet<PLACES> {
         let neighbour = self.neighbours.iter_mut().flatten().find(|neighbour| neighbour.at == from);
         let neighbour = neighbour.ok_or(PairDrop::NoHandshake)?;
         let opened = neighbour.open(datagram, heard);
-        if opened == Err(Refused::Replayed)
+        if opened == Err(Refused::Repeated)
             && let Some(receipt) = &neighbour.receipt
         {
             reply.set(receipt);

@@ -60,7 +60,7 @@ impl From<Refused> for PairDrop {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Stranger => Self::NotAdmitted,
-            Refused::Replayed => Self::Replayed,
+            Refused::Replayed | Refused::Repeated => Self::Replayed,
             Refused::Signature | Refused::Ciphertext => Self::Altered,
             _ => Self::NoMessage,
         }

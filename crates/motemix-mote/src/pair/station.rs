@@ -557,6 +557,30 @@ mod tests {
         assert_eq!(pair[1].counts.dropped(PairDrop::Replayed), 2 * 99);
     }
 
+    /// A receipt is an answer to the bytes that it acknowledges.
+    #[test]
+    fn who_changes_a_text_that_was_heard_gets_no_receipt() {
+        let mut pair = pair(Mode::Diet);
+        pair[0].say(Instant::default(), b"first").expect("nothing is under way");
+        exchange(&mut pair, [0, 10], |_| true);
+        let now = Instant::default() + Duration::from_secs(10);
+        pair[0].say(now, b"second").expect("it was acknowledged");
+        let said = pair[0].poll_transmit(now).expect("a text").1.to_vec();
+        let mut receipt = |datagram: &[u8]| {
+            pair[1].handle(now, 1, &mut datagram.to_vec());
+            pair[1].poll_transmit(now).map(|(_, receipt)| receipt.to_vec())
+        };
+        let first = receipt(&said).expect("a receipt");
+        assert_eq!(receipt(&said), Some(first));
+        for bit in 72..8 * said.len() {
+            let mut altered = said.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(receipt(&altered), None, "bit {bit}");
+        }
+        let number = &said[..9];
+        assert_eq!(receipt(&[number, &[0; 80]].concat()), None, "anybody can say its number");
+    }
+
     /// Has stations exchange datagrams, in steps of a second.
     fn talk(stations: &mut [&mut Station<ChaCha20Rng, 2>], [begin, end]: [u64; 2]) {
         for second in begin..end {

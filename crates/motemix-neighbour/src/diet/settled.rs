@@ -274,7 +274,12 @@ pub struct Session {
     /// The next message's.
     number: u64,
     seen: Seen,
+    /// Of the message that was opened last, as it came; zeros before the first.
+    last: MessageDigest,
 }
+
+/// The beginning of a message's hash: nobody finds two messages that have it in common.
+type MessageDigest = [u8; 16];
 
 impl Session {
     fn new(
@@ -291,7 +296,8 @@ impl Session {
             Ok(key)
         };
         let (seal, open) = (key(role)?, key(role.other())?);
-        Ok(Self { role, seal, open, transcript, signing, peer, number: 0, seen: Seen::default() })
+        let (seen, last) = (Seen::default(), MessageDigest::default());
+        Ok(Self { role, seal, open, transcript, signing, peer, number: 0, seen, last })
     }
 
     /// The peer's identity.
@@ -322,23 +328,29 @@ impl Session {
     }
 
     /// Opens a message in place. Whoever does not have the session's key causes one run of AES-CCM
-    /// and no more; a message that was seen, or is further back than 64 messages, causes nothing.
+    /// and two hashes; a message that was seen, or is further back than 64 messages, one hash.
+    /// [`Refused::Repeated`] for the last one alone, and the same bytes: whoever changes what he has
+    /// heard learns of no receipt.
     pub fn open<'d, S: Suite>(
         &mut self,
         datagram: &'d mut [u8],
         suite: &mut S,
     ) -> Result<&'d mut [u8], Refused> {
+        let came = digest(&[datagram]).first_chunk().copied().unwrap_or_default();
         let Fields { header, text, tag, signature } = Fields::of(datagram)?;
         let (&mut [kind], number) = header.split_first_chunk_mut().ok_or(Refused::Length)?;
         if kind != MESSAGE {
             return Err(Refused::Kind);
         }
         let number = u64::from_be_bytes((&*number).try_into().map_err(|_| Refused::Length)?);
-        let fresh = self.seen.fresh(number)?;
+        let fresh = match self.seen.fresh(number) {
+            Err(Refused::Replayed) if came == self.last => return Err(Refused::Repeated),
+            fresh => fresh?,
+        };
         let signed = self.transcript.of_message(self.role.other(), header, [text, tag]);
         suite.aes().open(&self.open, &nonce(number), header, text, tag)?;
         suite.verify(&self.peer, &signed, &Signature(*signature))?;
-        self.seen = fresh;
+        (self.seen, self.last) = (fresh, came);
         Ok(text)
     }
 }

@@ -164,7 +164,7 @@ impl Protocol {
 pub fn refused(reason: Refused) -> Heard {
     Heard::Refused(match reason {
         Refused::Stranger => "not admitted",
-        Refused::Replayed => "replayed",
+        Refused::Replayed | Refused::Repeated => "replayed",
         Refused::Signature | Refused::Ciphertext => "altered, or of another handshake",
         _ => "no message of the protocol",
     })
@@ -291,8 +291,8 @@ impl Diet {
             return Err(Heard::Refused("no handshake before"));
         };
         let opened = neighbour.open(datagram);
-        if opened == Err(Refused::Replayed) && !neighbour.receipt.is_empty() {
-            return Ok((refused(Refused::Replayed), Some(neighbour.receipt.clone())));
+        if opened == Err(Refused::Repeated) && !neighbour.receipt.is_empty() {
+            return Ok((refused(Refused::Repeated), Some(neighbour.receipt.clone())));
         }
         let text = opened.map_err(refused)?;
         let Some(session) = &mut neighbour.session else { return Ok((Heard::Nothing, None)) };
