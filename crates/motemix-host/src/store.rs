@@ -3,6 +3,7 @@
 pub mod birth;
 pub mod file;
 pub mod inbox;
+pub mod lock;
 pub mod mark;
 pub mod replay_log;
 pub mod sqlite;
@@ -50,6 +51,9 @@ pub enum StoreProblem {
     /// Another process uses it.
     #[error("in use by another process; stop the other node that has the same state")]
     InUse,
+    /// The system locks no files there.
+    #[error("cannot lock it: {0}; use a folder on a file system with locks, as those of local disks have")]
+    NoLocks(io::Error),
     /// Others than the node's user may put files of their own in the place of its files.
     #[error(
         "others may change what is in this folder (mode {mode:04o}); run `chmod go-w {}`, and begin with a new one if they have",

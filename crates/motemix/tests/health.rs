@@ -2,6 +2,8 @@
 //! log. Epochs of ten seconds, on real processes; what is short is short by a limit of the running
 //! process.
 
+#[path = "health/locks.rs"]
+mod locks;
 mod program;
 
 use program::{Network, Running, edit, motemix, wait_until};

@@ -53,6 +53,9 @@ pub enum KeyProblem {
     /// Two rotations at once would name two successors.
     #[error("another rotation of this key is at work; wait until it has ended, and look who follows")]
     Rotating,
+    /// The system locks no files there, so that two rotations could be at work.
+    #[error("cannot lock it: {0}; use a folder on a file system with locks, as those of local disks have")]
+    NoLocks(io::Error),
     /// It is something else than a device's key.
     #[error("{0}")]
     OtherKind(&'static str),

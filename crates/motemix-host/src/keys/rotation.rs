@@ -224,7 +224,7 @@ fn lock(file: &Path, path: &Path) -> Result<File, KeyError> {
     match opened.try_lock() {
         Ok(()) => Ok(opened),
         Err(TryLockError::WouldBlock) => Err(KeyError::new(path, KeyProblem::Rotating)),
-        Err(TryLockError::Error(error)) => Err(read(error)),
+        Err(TryLockError::Error(error)) => Err(KeyError::new(path, KeyProblem::NoLocks(error))),
     }
 }
 

@@ -14,17 +14,18 @@
 //! puts an earlier copy of a log back in its place can set it.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use motemix_directory::Epoch;
 
+use super::StoreError;
 use super::birth::Birth;
 use super::file;
+use super::lock::lock;
 use super::replay_log::HEADER_LEN;
-use super::{StoreError, StoreProblem};
 use crate::clock::boot_id;
 
 const FILE: &str = "replay-mark";
@@ -250,14 +251,6 @@ impl Mark {
     }
 }
 
-fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(StoreError::new(path, StoreProblem::InUse)),
-        Err(TryLockError::Error(error)) => Err(StoreError::io(path, error)),
-    }
-}
-
 fn text(body: &Body) -> String {
     let Body { boot, clean, erased, renewed, logs } = body;
     let (end, renewed) = (if *clean { "clean" } else { "open" }, if *renewed { "yes" } else { "no" });
@@ -293,7 +286,7 @@ fn parse(text: &str) -> Option<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::ReplayLogs;
+    use crate::store::{ReplayLogs, StoreProblem};
 
     /// A state folder whose log of epoch 7 has three digests.
     fn kept() -> (tempfile::TempDir, PathBuf) {

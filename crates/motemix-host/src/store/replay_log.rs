@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use motemix_directory::Epoch;
 
 use super::file::{self, Identity};
+use super::lock::lock;
 use super::mark::Mark;
 use super::{StoreError, StoreProblem};
 
@@ -443,15 +444,6 @@ fn each_entry<E: From<StoreError>>(
         entries.iter().try_for_each(|entry| each(u64::from_le_bytes(*entry)))?;
         kept = rest.len();
         chunk.copy_within(filled - kept..filled, 0);
-    }
-}
-
-/// Two nodes with one state would each miss what the other has seen.
-fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(fs::TryLockError::WouldBlock) => Err(StoreError::new(path, StoreProblem::InUse)),
-        Err(fs::TryLockError::Error(error)) => Err(StoreError::io(path, error)),
     }
 }
 

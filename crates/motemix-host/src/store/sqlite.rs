@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::{StoreError, StoreProblem, file};
+use super::{StoreError, StoreProblem, file, lock};
 
 /// What a file of one kind looks like.
 #[derive(Debug, Clone, Copy)]
@@ -88,15 +88,21 @@ pub fn snapshot(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 
 /// What SQLite says about a file, in our words.
 pub fn failure(file: impl Into<PathBuf>, error: rusqlite::Error) -> StoreError {
+    let file = file.into();
     let problem = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreProblem::Full,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreProblem::Damaged(error.to_string())
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreProblem::InUse,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            lock::refused_beside(&file).map_or(StoreProblem::InUse, StoreProblem::NoLocks)
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            lock::refused_beside(&file).map_or_else(|| StoreProblem::Sqlite(error), StoreProblem::NoLocks)
+        }
         _ => StoreProblem::Sqlite(error),
     };
-    StoreError { file: file.into(), problem }
+    StoreError { file, problem }
 }
 
 /// What was committed and is not in the file yet.

@@ -14,6 +14,7 @@ use super::entry::{Wrong, check_host, check_name, check_port};
 use super::{Directory, FileError, MixEntry, ProviderEntry, UserEntry, disk, wrong};
 use crate::pack;
 use motemix_crypto::p224::Point;
+use motemix_host::store::lock;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
@@ -286,9 +287,13 @@ fn sqlite(path: &Path, error: &rusqlite::Error) -> FileError {
         Some(ErrorCode::DatabaseCorrupt) => (format!("damaged ({error})"), "make the directory again"),
         Some(ErrorCode::NotADatabase) => ("is no SQLite file".to_owned(), "name the right file"),
         Some(ErrorCode::DiskFull) => ("the disk is full".to_owned(), "free some space and try again"),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            ("is being changed by another process".to_owned(), "wait for it and try again")
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => match lock::refused_beside(path) {
+            Some(error) => (
+                format!("cannot lock it: {error}"),
+                "use a folder on a file system with locks, as those of local disks have",
+            ),
+            None => ("is being changed by another process".to_owned(), "wait for it and try again"),
+        },
         Some(ErrorCode::TooBig) => {
             (format!("has a value of more than {LONGEST_VALUE} bytes"), "make the directory again")
         }

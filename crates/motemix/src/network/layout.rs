@@ -75,7 +75,10 @@ impl NetworkDir {
                     "{folder}: another command starts or stops nodes here; wait until it has ended"
                 )))
             }
-            Err(TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::Error(error)) => Err(io::Error::other(format!(
+                "{}: cannot lock it: {error}; use a folder on a file system with locks, as those of local disks have",
+                self.path().display()
+            ))),
             Ok(()) => Ok(folder),
         }
     }
