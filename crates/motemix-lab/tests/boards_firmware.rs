@@ -76,6 +76,21 @@ fn places_count_in_their_order_and_other_versions_are_told_apart() {
     told(needs_an_image(&installed, &[], &all[2..]), &data.join("motemix/firmware"), "0.0.1");
 }
 
+/// Not where the program was built: there are other checkouts.
+#[test]
+fn images_are_built_in_the_source_tree_that_one_stands_in() {
+    let installed = Installed::new();
+    let firmware = installed.path().join("firmware");
+    let inside = installed.path().join("crates/motemix-mote");
+    workspace(&firmware, "0.0.1");
+    fs::create_dir_all(&inside).unwrap();
+    for place in [installed.path(), &inside] {
+        let mut command = installed.command();
+        command.env_remove("MOTEMIX_SOURCE").current_dir(place).args(["boards", "build"]);
+        Run::by(&mut command).fails(2, &[text(&firmware), "version 0.0.1"]);
+    }
+}
+
 #[test]
 fn a_folder_that_lacks_an_image_says_which_and_what_makes_it() {
     let installed = Installed::new();

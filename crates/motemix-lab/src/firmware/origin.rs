@@ -1,11 +1,11 @@
 //! Where images come from. The first of these that is there:
 //!
 //! 1. what a flag names, or else the variable `MOTEMIX_FIRMWARE`;
-//! 2. the firmware of the source tree that this program was built from, or of the one in
-//!    `MOTEMIX_SOURCE`;
-//! 3. `firmware` in the current folder, if that is a source tree;
-//! 4. `share/motemix/firmware` beside the `bin` with this program;
-//! 5. `motemix/firmware` in the user's data folder (XDG).
+//! 2. the firmware of the source tree in `MOTEMIX_SOURCE`;
+//! 3. that of the source tree that the current folder is in;
+//! 4. that of the source tree that this program was built from, unless `MOTEMIX_SOURCE` is empty;
+//! 5. `share/motemix/firmware` beside the `bin` with this program;
+//! 6. `motemix/firmware` in the user's data folder (XDG).
 
 use super::program::Program;
 use super::{build, folder};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Names a workspace or a folder of images.
 const FIRMWARE: &str = "MOTEMIX_FIRMWARE";
-/// Names the source tree, if it is not where this program was built; empty if there is none.
+/// Names the source tree; empty if there is none but the one that the current folder is in.
 const SOURCE: &str = "MOTEMIX_SOURCE";
 /// The firmware in a source tree.
 const IN_SOURCE: &str = "firmware";
@@ -140,18 +140,29 @@ fn variable(name: &str) -> Option<PathBuf> {
 
 /// Where images are looked for unless somebody says where they are.
 fn places() -> Vec<PathBuf> {
+    let named = variable(SOURCE);
     let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_owned);
-    let source = variable(SOURCE).or(built_from).filter(|source| !source.as_os_str().is_empty());
+    let built_from = built_from.filter(|_| named.is_none());
+    let named = named.filter(|source| !source.as_os_str().is_empty());
     let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join("share")));
     [
-        source.map(|source| source.join(IN_SOURCE)),
-        std::env::current_dir().ok().map(|current| current.join(IN_SOURCE)),
+        named.map(|source| source.join(IN_SOURCE)),
+        around().or_else(|| Some(std::env::current_dir().ok()?.join(IN_SOURCE))),
+        built_from.map(|source| source.join(IN_SOURCE)),
         beside.map(|share| share.join(IN_SHARE)),
         data_of_user().map(|data| data.join(IN_SHARE)),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The firmware of the source tree that the current folder is in. Another checkout than the one that
+/// this program was built from is meant where somebody stands in it.
+fn around() -> Option<PathBuf> {
+    let current = std::env::current_dir().ok()?;
+    let mut firmware = current.ancestors().map(|folder| folder.join(IN_SOURCE));
+    firmware.find(|firmware| firmware.join("Cargo.toml").is_file())
 }
 
 /// By the XDG Base Directory Specification, which lets relative paths not count.
