@@ -65,8 +65,8 @@ impl Archive {
     }
 
     /// Removes documents that nobody needs any more: by their number and not by the time, so that a
-    /// clock that is ahead removes nothing that is in force. Those of epochs after `last`, which were
-    /// made by clocks that were ahead, are counted for themselves: they take no other's place.
+    /// clock that is ahead removes nothing that is in force. Those of epochs after `last`, which
+    /// clocks that were ahead have made, are counted for themselves: they take no other's place.
     ///
     /// # Errors
     /// The system refuses.

@@ -143,10 +143,10 @@
 #define MOTEMIX_DIET_INITIATOR_WORDS 23
 
 // Words of a motemix_diet_pending.
-#define MOTEMIX_DIET_PENDING_WORDS 22
+#define MOTEMIX_DIET_PENDING_WORDS 24
 
 // Words of a motemix_diet_session.
-#define MOTEMIX_DIET_SESSION_WORDS 22
+#define MOTEMIX_DIET_SESSION_WORDS 24
 
 // Bytes of an identity: a compressed point of P-256.
 #define MOTEMIX_DIET_IDENTITY_LEN 33

@@ -236,13 +236,13 @@ statuses! {
     BadSignature => c"the signature is wrong",
     BadCiphertext => c"altered, or under another key",
     Replayed => c"arrived before, or too old to tell",
-    Repeated => c"the last message once more",
     Stranger => c"the peer is not admitted",
     Exhausted => c"message numbers are used up; begin a handshake",
     ProtectedLinks => c"the document's nodes protect their links; allow motemix_limits.neighbours, or stop the node first",
     BadRecord => c"no record of SenML; give it a name of letters, digits and -:./_, and 18 places at most",
     NotAReading => c"not a signed reading, or not an introduction",
     NoReadings => c"this mote signs no readings; call motemix_mote_sign_readings first",
+    Repeated => c"the last message once more",
 }
 
 impl From<SendError> for Status {

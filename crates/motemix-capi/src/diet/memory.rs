@@ -16,9 +16,9 @@ pub const DIET_WORDS: usize = 18;
 /// Words of a motemix_diet_initiator.
 pub const DIET_INITIATOR_WORDS: usize = 23;
 /// Words of a motemix_diet_pending.
-pub const DIET_PENDING_WORDS: usize = 22;
+pub const DIET_PENDING_WORDS: usize = 24;
 /// Words of a motemix_diet_session.
-pub const DIET_SESSION_WORDS: usize = 22;
+pub const DIET_SESSION_WORDS: usize = 24;
 
 /// A node of IoT-CryptoDiet: its source of random bytes, and its identity once it has one. Only the
 /// library knows what is in it. It lies wherever the program puts it, and is not to be copied.
