@@ -73,7 +73,8 @@ impl Network {
         let all = u16::try_from(size.nodes()).unwrap();
         let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], ports.first + port));
         let addresses: Vec<_> = (0..all).map(address).collect();
-        let settings = Settings::of(profile);
+        let mut settings = Settings::of(profile);
+        settings.originals.start_s = 0;
         let blueprint = Blueprint { size, addresses: &addresses, config: &config, settings };
         let mut rng = ChaCha8Rng::from_seed([9; 32]);
         let network = init(&folder.path().join("n"), &blueprint, &mut rng).unwrap();

@@ -87,7 +87,9 @@ impl Testbed {
         let mut rng = HostRng::new().context("the system has no random numbers")?;
         let bound = bind_below(Ipv4Addr::LOCALHOST.into(), plan.size.nodes(), HIGHEST_PORT, &mut rng)?;
         let addresses: Vec<_> = bound.into_iter().map(|(address, _)| address).collect();
-        let settings = Settings::of(plan.profile);
+        let mut settings = Settings::of(plan.profile);
+        // Clients of either program look at once at what comes.
+        settings.originals.start_s = 0;
         let blueprint = Blueprint { size: plan.size, addresses: &addresses, config: &plan.config, settings };
         let network = loopix::init(&folder.path().join("n"), &blueprint, &mut rng)?;
         let nodes = nodes_of(&network)?;

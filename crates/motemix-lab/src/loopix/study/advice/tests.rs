@@ -49,6 +49,7 @@ fn the_first_pause_is_that_of_the_nodes() {
         noise_len: 0,
         push: false,
         retry: Duration::ZERO,
+        start: Duration::ZERO,
     };
     assert!((patience(0.7, 2.5, 0.25) - rates.patience(3).as_secs_f64()).abs() < 1e-9);
 }
