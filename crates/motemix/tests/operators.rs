@@ -170,7 +170,7 @@ fn operators_see_where_they_do_not_agree() {
         world.asked("north", "/healthz").contains(&south) && silent(&world.asked("north", "/metrics"))
     });
     let told = world.asked("north", "/metrics");
-    for figure in ["nodes 4", "others 2", "others_lied 0", "nodes_left_out 0", "documents 0"] {
+    for figure in ["nodes 4", "others 2", "others_lied 0", "nodes_left_out 0", "documents_wanted 4"] {
         let line = format!("motemix_authority_{figure}");
         assert!(told.lines().any(|told| told == line), "{line}: {told}");
     }
