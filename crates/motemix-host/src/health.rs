@@ -16,7 +16,7 @@ pub enum State {
     /// Nothing is to be done.
     #[default]
     Ok,
-    /// It does not do its work yet, and begins by itself: nothing is to be done.
+    /// It does not do all of its work yet, and begins by itself: nothing is to be done.
     Starting,
     /// It works, and will stop working if nothing is done.
     Warning,

@@ -7,6 +7,7 @@ use motemix_sphinx::Profile;
 
 use super::driver::Driver;
 use super::epochs::{Due, Epochs};
+use super::patience::comes_by_itself;
 use super::{RuntimeError, WallClock, find_me, without_document};
 use crate::clock::{ClockMemory, ClockVerdict, Reading, Timekeeper};
 use crate::documents::{Documents, DocumentsError, DocumentsProblem, Later, Network};
@@ -226,11 +227,14 @@ impl<P: Profile + 'static> Driver<'_, P> {
         self.in_force = false;
         self.node.fall_silent();
         let reason = self.accepted(now).1;
+        let comes = reason
+            .as_ref()
+            .map_or(self.config.directory.is_some(), |error| comes_by_itself(self.config, error));
         let problem = reason.map_or_else(
             || format!("the network document expired at {}", self.epochs.valid_until()),
             |error| without_document(self.config, &error),
         );
-        self.examination.without_document(problem);
+        self.examination.without_document(problem, comes);
     }
 
     fn erase_before(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {

@@ -64,7 +64,7 @@ pub(super) fn may_mend(config: &NodeConfig, key: &NodeKey, error: &RuntimeError)
 }
 
 /// Whether a later document mends what is wrong, and comes by itself.
-fn comes_by_itself(config: &NodeConfig, error: &RuntimeError) -> bool {
+pub(super) fn comes_by_itself(config: &NodeConfig, error: &RuntimeError) -> bool {
     config.directory.is_some()
         && match error {
             RuntimeError::Documents(error) => matches!(

@@ -137,7 +137,7 @@ impl<C: Change> Committer<C> {
         match result {
             Ok(()) => {
                 if self.failed.take().is_some() {
-                    tracing::warn!("{}: can be written again", self.file.display());
+                    tracing::info!("{}: can be written again", self.file.display());
                 }
                 changes
             }

@@ -127,7 +127,7 @@ impl Journal {
         }
         let written = self.write();
         match &written {
-            Ok(()) if self.failing => tracing::warn!("the replay log can be written again"),
+            Ok(()) if self.failing => tracing::info!("the replay log can be written again"),
             Err(error) if !self.failing => tracing::error!("{error}; until then nothing is sent or received"),
             _ => {}
         }

@@ -42,8 +42,8 @@ pub(in crate::runtime) struct Examination {
     outlook: Outlook,
     /// Until when the documents last, and as far ahead as was looked for more.
     lasts: Option<(Lasts, UnixTime)>,
-    /// Why no document is in force.
-    without_document: Option<String>,
+    /// Why no document is in force, and whether the next one comes by itself.
+    without_document: Option<(String, bool)>,
     /// The clocks disagree, in words.
     clock: Option<String>,
     /// What is wrong with paths of own cover, in words, and in which epoch.
@@ -100,8 +100,8 @@ fn left(fill: EpochFill) -> u64 {
 }
 
 impl Examination {
-    pub(in crate::runtime) fn without_document(&mut self, problem: String) {
-        self.without_document = Some(problem);
+    pub(in crate::runtime) fn without_document(&mut self, problem: String, comes: bool) {
+        self.without_document = Some((problem, comes));
         // What follows the next one that is in force is to be looked at anew.
         self.lasts = None;
     }
@@ -145,11 +145,12 @@ impl<P: Profile + 'static> Driver<'_, P> {
     }
 
     fn examine_documents(&mut self) -> Option<Reason> {
-        if let Some(error) = self.examination.without_document.as_ref().filter(|_| !self.in_force) {
+        if let Some((error, comes)) = self.examination.without_document.as_ref().filter(|_| !self.in_force) {
             let words = format!("no network document is in force, so nothing is sent: {error}");
-            return Some(Reason::failing(Concern::Documents, words));
+            let reason = if *comes && self.begins() { Reason::starting } else { Reason::failing };
+            return Some(reason(Concern::Documents, words));
         }
-        let now = self.time.now();
+        let (now, begins) = (self.time.now(), self.begins());
         let horizon = UnixTime(now.0.saturating_add(self.warn_before().as_secs()));
         let me = self.node.id();
         let Self { documents, examination, network, config, key, .. } = self;
@@ -166,8 +167,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             if left < TWO_MINUTES { "within two minutes".to_owned() } else { format!("in {}", span(left)) };
         let until = lasts.until;
         // Of a network that begins, one after the other is being made.
-        let are_coming = config.directory.is_some() && self.shared.is_young();
-        if are_coming && lasts.refused.is_none() && self.shared.silence().is_none() {
+        if begins && lasts.refused.is_none() && self.shared.silence().is_none() {
             return None;
         }
         let words = match &lasts.refused {
@@ -190,6 +190,11 @@ impl<P: Profile + 'static> Driver<'_, P> {
             }
         };
         Some(Reason::warning(Concern::Documents, words))
+    }
+
+    /// Whether the network may be about to begin as well, so that what is missing comes by itself.
+    fn begins(&self) -> bool {
+        self.config.directory.is_some() && self.shared.is_young()
     }
 
     fn warn_before(&self) -> Duration {
@@ -375,16 +380,18 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let worries = self.links.session_counters().and_then(worries);
         if lost >= LOOPS && silent > node_config(self.config, &self.network).longest_round_trip() {
             // What is known of neighbours says more than what may be.
-            let cause = worries.unwrap_or_else(|| {
-                "the node is cut off, another has its key, or its neighbours do not run; check its address in the \
-                 network document, and the firewall"
-                    .to_owned()
+            let (cause, passes) = worries.unwrap_or_else(|| {
+                let words = "the node is cut off, another has its key, or its neighbours do not run; check its address \
+                             in the network document, and the firewall";
+                (words.to_owned(), true)
             });
             let words = format!("none of the last {lost} loops came back, for {}: {cause}", span(silent));
-            return Some(Reason::failing(Concern::Link, words));
+            let reason = if passes && self.begins() { Reason::starting } else { Reason::failing };
+            return Some(reason(Concern::Link, words));
         }
-        if let Some(words) = worries {
-            return Some(Reason::warning(Concern::Link, words));
+        if let Some((words, passes)) = worries {
+            let reason = if passes && self.begins() { Reason::starting } else { Reason::warning };
+            return Some(reason(Concern::Link, words));
         }
         self.examination.overflow.see(now, overflow);
         self.examination.overflow.is_recent(now).then(|| {
@@ -399,27 +406,31 @@ impl<P: Profile + 'static> Driver<'_, P> {
 
 /// What is wrong with protected links, in words. Neighbours are counted and not named: whom a node
 /// sends to is for nobody to know.
-fn worries(sessions: &SessionCounters) -> Option<String> {
+///
+/// `true` beside them where neighbours that begin later mend it.
+fn worries(sessions: &SessionCounters) -> Option<(String, bool)> {
+    let no_wait = |words| Some((words, false));
     let SessionCounters { neighbours, without_answer, with_another_key, unprotected_from, .. } = *sessions;
     if unprotected_from > 0 {
-        return Some(format!(
+        return no_wait(format!(
             "{unprotected_from} of {neighbours} neighbours send packets without protection, which are dropped: they \
              run an earlier version, or have another network document; start them again with this one"
         ));
     }
     if with_another_key > 0 {
-        return Some(format!(
+        return no_wait(format!(
             "{with_another_key} of {neighbours} neighbours use another key than the network document has for them, \
              and packets for them are lost: this node or they have another document, or a wrong clock; compare \
              `motemix directory show` on both machines"
         ));
     }
     (without_answer > 0).then(|| {
-        format!(
+        let words = format!(
             "{without_answer} of {neighbours} neighbours make no key with this node, and packets for them are lost: \
              they do not run or do not know this node's key, a firewall stands between, or this node is not at its \
              address in the network document"
-        )
+        );
+        (words, true)
     })
 }
 
