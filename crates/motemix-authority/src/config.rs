@@ -39,6 +39,7 @@ pub struct AuthorityConfig {
     /// The network's name.
     pub network: String,
     /// Where descriptors are taken and documents are given, over HTTP.
+    #[serde(with = "motemix_host::address::single")]
     pub listen: SocketAddr,
     /// How many authorities sign a document: more than half.
     pub threshold: u8,

@@ -29,11 +29,12 @@ use std::time::Duration;
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
+use motemix_host::address::text;
 use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::documents::listed;
 use motemix_host::store::StoreError;
 use motemix_host::supervisor::Supervisor;
-use motemix_host::web::{self, Bytes};
+use motemix_host::web::{self, Bytes, Dated};
 use motemix_host::{AuthorityKeyFile, KeyError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -70,7 +71,7 @@ pub enum ServiceError {
     #[error("authority.key: its public key {0} is none of `authority.key`; add it, or correct the list")]
     NotMe(String),
     /// The address cannot be listened on.
-    #[error("listen: {0}: {1}; choose an address of this machine that no other program uses")]
+    #[error("listen: {at}: {1}; choose an address of this machine that no other program uses", at = text(*.0))]
     Bind(SocketAddr, io::Error),
     /// The system refuses.
     #[error("{0}: {1}")]
@@ -138,6 +139,8 @@ struct State {
     liars: Vec<KeyId>,
     /// Why others could not be asked, by their places.
     silent: BTreeMap<String, String>,
+    /// How many seconds the clocks of others are ahead of this one's, by their places.
+    clocks: BTreeMap<String, i64>,
     /// Transcripts as they were given out last, by the round and what had been taken by then.
     given: BTreeMap<(Round, u64), Bytes>,
     summaries: status::Summaries,
@@ -296,23 +299,25 @@ impl Authority {
         let mut heard: Option<Instant> = None;
         let lately = self.config.phase * 4 + LATE;
         loop {
-            let list = web::get(&at, "/documents", 1 << 16, self.config.phase).await;
-            let silent = list.as_ref().err().map(ToString::to_string);
-            if let Ok(Some(list)) = list {
-                for epoch in self.missing(&list) {
-                    let is_heard = heard.is_some_and(|heard| heard.elapsed() < lately);
-                    if self.fetch_from(&at, epoch).await && is_heard {
-                        self.state.borrow_mut().without_us += 1;
+            match web::get_dated(&at, "/documents", 1 << 16, self.config.phase).await {
+                Ok(Dated { body, ahead_s }) => {
+                    for epoch in body.iter().flat_map(|list| self.missing(list)) {
+                        let is_heard = heard.is_some_and(|heard| heard.elapsed() < lately);
+                        if self.fetch_from(&at, epoch).await && is_heard {
+                            self.state.borrow_mut().without_us += 1;
+                        }
                     }
+                    heard = Some(Instant::now());
+                    let state = &mut *self.state.borrow_mut();
+                    state.silent.remove(&at);
+                    state.clocks.extend(ahead_s.map(|ahead| (at.clone(), ahead)));
+                }
+                Err(why) => {
+                    let state = &mut *self.state.borrow_mut();
+                    state.silent.insert(at.clone(), why.to_string());
+                    state.clocks.remove(&at);
                 }
             }
-            if silent.is_none() {
-                heard = Some(Instant::now());
-            }
-            match silent {
-                Some(why) => self.state.borrow_mut().silent.insert(at.clone(), why),
-                None => self.state.borrow_mut().silent.remove(&at),
-            };
             sleep(self.config.phase).await;
         }
     }

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use async_nats::ConnectOptions;
 use async_nats::connection::State as Connected;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, Info, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
+use async_nats::{ConnectErrorKind, ConnectOptions};
 use futures_util::StreamExt as _;
 use motemix_broker::store::StoreError;
 use motemix_broker::store::batch::{Kind, Logged, Message};
@@ -123,21 +123,14 @@ impl Connection {
         }
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("nats").enable_all().build();
         let runtime = runtime.map_err(|error| problem(error.to_string(), "allow it another thread"))?;
-        let (addresses, patience) = (settings.servers.clone(), settings.patience);
-        let connect = async move {
-            let options = ConnectOptions::new().connection_timeout(ANSWER).request_timeout(Some(ANSWER));
-            let client = options.connect(addresses).await?;
-            let mut context = jetstream::new(client.clone());
-            context.set_timeout(ANSWER);
-            Ok::<_, async_nats::ConnectError>((client, context))
-        };
-        let connected = wait(&runtime, patience, connect);
-        let connected = connected.and_then(|connected| connected.map_err(|error| error.to_string()));
-        let (client, context) =
-            connected.map_err(|said| problem(said, "start a server, or name another one"))?;
+        let patience = settings.patience;
+        let start = settings.start.max(patience);
+        let connected = wait(&runtime, start + ANSWER, connect(settings.servers.clone(), start));
+        let (client, context) = connected
+            .and_then(|connected| connected)
+            .map_err(|said| problem(said, "start a server, or name another one"))?;
         let config = config(settings, most);
         let asked = context.clone();
-        let start = settings.start.max(patience);
         let made = wait(&runtime, start + ANSWER, make(asked, config, start)).and_then(|made| made);
         let (stream, found) = made.map_err(|said| {
             let remedy = "are the servers started with JetStream (-js), as many as there are replicas, and with room \
@@ -326,6 +319,35 @@ fn config(settings: &Settings, most: u64) -> Config {
             headers_only: true,
         }),
         ..Config::default()
+    }
+}
+
+/// The first connection. After a power cut all machines begin at once: a server that does not listen
+/// yet, or has no name yet, is given time.
+async fn connect(servers: Vec<String>, start: Duration) -> Result<(async_nats::Client, Context), String> {
+    let end = Instant::now() + start;
+    let mut said = String::new();
+    loop {
+        let options = ConnectOptions::new().connection_timeout(ANSWER).request_timeout(Some(ANSWER));
+        let error = match options.connect(servers.clone()).await {
+            Ok(client) => {
+                let mut context = jetstream::new(client.clone());
+                context.set_timeout(ANSWER);
+                return Ok((client, context));
+            }
+            Err(error) => error,
+        };
+        let problem = error.to_string();
+        let passes =
+            matches!(error.kind(), ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns);
+        if !passes || Instant::now() >= end {
+            return Err(problem);
+        }
+        if problem != said {
+            tracing::warn!(%problem, servers = servers.join(", "), "waits for a server");
+            said = problem;
+        }
+        sleep(PAUSE * 4).await;
     }
 }
 

@@ -229,7 +229,7 @@ fn a_folder_of_another_stream_and_a_stream_of_another_folder_are_told_apart() {
     let said = JetStream::open(&wrong, folder.path(), Retention::default()).unwrap_err().to_string();
     assert!(said.contains("a.b") && said.contains("letters"), "{said}");
     let mut nobody = Settings::new("x", ["127.0.0.1:1"], 1);
-    nobody.patience = Duration::from_secs(3);
+    (nobody.patience, nobody.start) = (Duration::from_secs(1), Duration::from_secs(3));
     let said = JetStream::open(&nobody, folder.path(), Retention::default()).unwrap_err().to_string();
     assert!(said.contains("127.0.0.1:1") && said.contains("start a server"), "{said}");
 }
@@ -301,6 +301,27 @@ fn a_store_that_is_opened_at_a_server_which_is_behind_has_all_that_was_acknowled
         // It is as able to store as any other.
         store.commit(&[value("a", 40, 10)]).unwrap();
     }
+}
+
+/// After a power cut all machines begin at once.
+#[test]
+fn a_store_waits_for_a_server_that_does_not_listen_yet() {
+    let mut servers = Servers::prepare(1);
+    let mut settings = settings(&servers, 1);
+    settings.patience = Duration::from_millis(500);
+    let patience = settings.patience;
+    let folder = tempfile::tempdir().unwrap();
+    let begun = Instant::now();
+    let opened = std::thread::spawn(move || {
+        let mut store = open(&settings, folder.path());
+        store.commit(&[topic("a")]).map_err(|problem| problem.to_string())
+    });
+    while begun.elapsed() < 3 * patience {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!opened.is_finished(), "it gave up");
+    }
+    servers.begin(0);
+    assert_eq!(opened.join().unwrap(), Ok(()));
 }
 
 #[test]

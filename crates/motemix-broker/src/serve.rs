@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_coap::{Event, Incoming, Peer, Ticket};
+use motemix_host::address::text;
 use motemix_host::memory;
 use motemix_time::Instant;
 use tokio::sync::Notify;
@@ -94,7 +95,7 @@ pub enum ServeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An address cannot be listened on.
-    #[error("{0}: {1}; choose an address of this machine that no other program uses")]
+    #[error("{at}: {1}; choose an address of this machine that no other program uses", at = text(*.0))]
     Bind(SocketAddr, #[source] io::Error),
     /// Two addresses of one family.
     #[error("{0} and {1} are of one family; listen on one IPv4 and one IPv6 address at most")]

@@ -49,7 +49,7 @@ pub struct NodeConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u16>,
     /// One or two UDP addresses. Two are one of each address family. May be empty beside a radio.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::address::listed")]
     pub listen: Vec<SocketAddr>,
     /// The radio, if the node has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +111,7 @@ pub struct RadioConfig {
 #[non_exhaustive]
 pub struct MetricsConfig {
     /// TCP address of the HTTP endpoint; port 0 lets the system choose one.
+    #[serde(with = "crate::address::single")]
     pub listen: SocketAddr,
 }
 

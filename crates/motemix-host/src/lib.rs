@@ -20,6 +20,7 @@
 #[cfg(not(unix))]
 compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");
 
+pub mod address;
 pub mod clock;
 pub mod config;
 pub mod control;

@@ -1,4 +1,5 @@
-//! Metrics over HTTP, in the text format that Prometheus reads.
+//! Metrics over HTTP, in the format that is asked for: OpenMetrics, or Prometheus' text 0.0.4, which
+//! all readers know.
 //!
 //! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of
 //! packets has neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET
@@ -12,7 +13,7 @@
 //! [`crate::runtime`] gives it less.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::future::{Ready, ready};
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Method, Request, Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
@@ -35,12 +36,58 @@ use tokio::time;
 use crate::control::{ControlError, bind_private};
 use crate::health::{Health, State};
 use crate::places::{Network, Places, idle_now};
-use crate::web::converse;
+use crate::web::{accept, converse};
 
 /// Connections served at a time; a further one takes the place of the oldest of whoever has most.
 const CONNECTIONS: usize = 8;
-/// The type of what [`Metrics::encode`] makes.
-pub const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How metrics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Prometheus' text, version 0.0.4: a counter is called as its samples are.
+    Text,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+}
+
+impl Format {
+    /// The one that a header `Accept` asks for (RFC 9110, section 12.5.1): OpenMetrics if that is named,
+    /// and text is not liked better.
+    pub fn accepted(accept: &str) -> Self {
+        let (mut open, mut text) = (None, None);
+        for range in accept.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+            let quality = quality.map_or(1000, thousandths);
+            match kind.as_str() {
+                "application/openmetrics-text" => open = open.max(Some(quality)),
+                "text/plain" | "text/*" | "*/*" => text = text.max(Some(quality)),
+                _ => {}
+            }
+        }
+        match (open, text) {
+            (Some(open), text) if open > 0 && text.is_none_or(|text| open >= text) => Self::OpenMetrics,
+            _ => Self::Text,
+        }
+    }
+
+    /// The type of what [`Metrics::encode`] makes.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// A quality of `Accept`, `0.5`; nothing if it is none.
+fn thousandths(quality: &str) -> u32 {
+    let (whole, rest) = quality.trim().split_once('.').unwrap_or((quality.trim(), ""));
+    let rest = format!("{rest:0<3}");
+    let figure = format!("{whole}{}", rest.get(..3).unwrap_or_default());
+    figure.parse().map_or(0, |figure: u32| figure.min(1000))
+}
 
 /// The values of one scrape.
 ///
@@ -124,11 +171,42 @@ impl Metrics {
     ///
     /// # Errors
     /// Never with the names and values that this type takes; the encoder's interface has them.
-    pub fn encode(self) -> Result<String, fmt::Error> {
+    pub fn encode(self, format: Format) -> Result<String, fmt::Error> {
+        if format == Format::Text {
+            return self.text();
+        }
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
         let mut text = String::new();
         text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+
+    /// Prometheus' text, version 0.0.4, which the library does not write
+    /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+    fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        for family in self.samples.chunk_by(|one, next| one.name == next.name) {
+            let Some(Sample { name, help, value, .. }) = family.first() else { continue };
+            let (suffix, kind) = match value {
+                Value::Counter(_) => ("_total", "counter"),
+                Value::Gauge(_) => ("", "gauge"),
+            };
+            let help = help.replace('\\', r"\\").replace('\n', r"\n");
+            writeln!(text, "# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}")?;
+            for Sample { labels, value, .. } in family {
+                write!(text, "{name}{suffix}")?;
+                for (place, (label, value)) in labels.iter().enumerate() {
+                    let value = value.replace('\\', r"\\").replace('\n', r"\n").replace('"', "\\\"");
+                    write!(text, "{}{label}=\"{value}\"", if place == 0 { '{' } else { ',' })?;
+                }
+                let end = if labels.is_empty() { "" } else { "}" };
+                match value {
+                    Value::Counter(value) => writeln!(text, "{end} {value}")?,
+                    Value::Gauge(value) => writeln!(text, "{end} {value}")?,
+                }
+            }
+        }
         Ok(text)
     }
 }
@@ -278,10 +356,14 @@ fn answer(request: &Request<Incoming>, told: &impl Told) -> Response<Full<Bytes>
         "/metrics" => {
             let mut metrics = Metrics::default();
             told.metrics(&mut metrics);
-            match metrics.encode() {
+            let format = Format::accepted(&accept(request.headers()));
+            match metrics.encode(format) {
                 Ok(text) => {
                     let mut response = Response::new(Full::from(text));
-                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+                    let kind = HeaderValue::from_static(format.media_type());
+                    response.headers_mut().insert(CONTENT_TYPE, kind);
+                    // What stands between must not give one format for the other.
+                    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
                     response
                 }
                 Err(fmt::Error) => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot encode\n"),
@@ -295,4 +377,49 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asks_for_openmetrics_gets_it_and_all_others_text() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;\
+                          q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+        for open in
+            [prometheus, "application/openmetrics-text", "text/plain, Application/OpenMetrics-Text; q=1.0"]
+        {
+            assert_eq!(Format::accepted(open), Format::OpenMetrics, "{open}");
+        }
+        for text in [
+            "",
+            "*/*",
+            "text/plain;version=0.0.4",
+            "application/openmetrics-text;q=0",
+            "application/openmetrics-text;q=x",
+            "application/openmetrics-text;q=0.3, text/plain;q=0.5",
+            "application/json",
+        ] {
+            assert_eq!(Format::accepted(text), Format::Text, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_says_of_a_counter_what_its_samples_are_called() {
+        let mut metrics = Metrics::default();
+        metrics.counter_of(
+            "motemix_lost",
+            "Lost,\nby \\",
+            [("mix", "a\"b\\\n".into()), ("layer", "0".into())],
+            3,
+        );
+        metrics.counter_of("motemix_lost", "Lost,\nby \\", [("mix", "c".into()), ("layer", "1".into())], 4);
+        metrics.gauge("motemix_health", "How it is", -1);
+        let expected = "# HELP motemix_lost_total Lost,\\nby \\\\\n# TYPE motemix_lost_total counter\n\
+                        motemix_lost_total{mix=\"a\\\"b\\\\\\n\",layer=\"0\"} 3\n\
+                        motemix_lost_total{mix=\"c\",layer=\"1\"} 4\n\
+                        # HELP motemix_health How it is\n# TYPE motemix_health gauge\nmotemix_health -1\n";
+        assert_eq!(metrics.encode(Format::Text).unwrap(), expected);
+    }
 }

@@ -47,6 +47,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
+use crate::address::text;
 use crate::clock::{ClockMemory, unix_time};
 use crate::control::{Call, ControlError, ControlServer, Request};
 use crate::curve::HostCurve;
@@ -395,7 +396,7 @@ pub enum RuntimeError {
         passes: bool,
     },
     /// An address cannot be listened on.
-    #[error("{0}: {1}: {2}; choose an address of this machine that no other program uses")]
+    #[error("{0}: {at}: {2}; choose an address of this machine that no other program uses", at = text(*.1))]
     Bind(&'static str, SocketAddr, io::Error),
     /// Several sockets of one family were handed over.
     #[error("LISTEN_FDS: two sockets of one family; hand over one of IPv4, one of IPv6, or both")]

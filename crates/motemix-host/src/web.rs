@@ -10,16 +10,17 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Full, Limited};
 pub use hyper::body::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, DATE, HOST, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time;
 
+use crate::address;
 use crate::clock::unix_time;
 use crate::places::{Network, Places, idle_now};
 
@@ -39,6 +40,8 @@ pub struct Asked {
     pub handed_in: Option<Vec<u8>>,
     /// For what, without what stands behind a question mark.
     pub path: String,
+    /// In which formats: the header `Accept`, empty if there is none.
+    pub accept: String,
 }
 
 /// What is said to a request.
@@ -154,16 +157,23 @@ where
     })
 }
 
+/// The headers `Accept` of a request, as one list.
+pub(crate) fn accept(headers: &HeaderMap) -> String {
+    let lists = headers.get_all(ACCEPT).iter().filter_map(|list| list.to_str().ok());
+    lists.collect::<Vec<_>>().join(",")
+}
+
 async fn respond(request: Request<Incoming>, site: &impl Site) -> Answer {
     let path = request.uri().path().to_owned();
+    let accept = accept(request.headers());
     if request.method() == Method::GET {
-        return site.answer(Asked { handed_in: None, path });
+        return site.answer(Asked { handed_in: None, path, accept });
     }
     let Some(most) = site.takes(&path).filter(|_| request.method() == Method::POST) else {
         return Answer::text(405, "ask with GET\n");
     };
     match Limited::new(request.into_body(), most).collect().await {
-        Ok(body) => site.answer(Asked { handed_in: Some(body.to_bytes().to_vec()), path }),
+        Ok(body) => site.answer(Asked { handed_in: Some(body.to_bytes().to_vec()), path, accept }),
         Err(_) => Answer::text(413, format!("at most {most} bytes\n")),
     }
 }
@@ -318,7 +328,7 @@ async fn exchange(
         .await
         .map_err(|error| nonsense(at, error.to_string()))?;
     let request =
-        Request::builder().method(method).uri(path).header(HOST, at).body(Full::<Bytes>::from(body));
+        Request::builder().method(method).uri(path).header(HOST, host(at)).body(Full::<Bytes>::from(body));
     let request = request.map_err(|error| nonsense(at, error.to_string()))?;
     let answered = async {
         let response = sender.send_request(request).await.map_err(|error| nonsense(at, error.to_string()))?;
@@ -339,6 +349,14 @@ async fn exchange(
     }
 }
 
+/// Whom the request is for: its interface is nothing to anybody else (RFC 6874, section 4).
+fn host(at: &str) -> String {
+    match (at.split_once('%'), at.rsplit_once(']')) {
+        (Some((address, _)), Some((_, port))) => format!("{address}]{port}"),
+        _ => at.to_owned(),
+    }
+}
+
 /// A date of HTTP (RFC 9110, 5.6.7), in the form that all have to write.
 fn seconds(date: &str) -> Option<u64> {
     let time = jiff::fmt::rfc2822::parse(date).ok()?;
@@ -348,8 +366,7 @@ fn seconds(date: &str) -> Option<u64> {
 /// The first of its addresses at which somebody is.
 async fn connect(at: &str) -> io::Result<TcpStream> {
     let mut refused = io::Error::new(io::ErrorKind::NotFound, "it has no address");
-    let addresses: Vec<SocketAddr> = lookup_host(at).await?.collect();
-    for address in addresses {
+    for address in address::lookup(at).await? {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => refused = error,
@@ -370,6 +387,14 @@ mod tests {
         assert_eq!(ahead(99, at(99_900), at(100_100)), 0);
         assert_eq!(ahead(130, at(100_200), at(100_400)), 30);
         assert_eq!(ahead(70, at(100_200), at(100_400)), -30);
+    }
+
+    #[test]
+    fn nobody_else_is_told_an_interface() {
+        assert_eq!(host("[fe80::1%eth0]:7000"), "[fe80::1]:7000");
+        for at in ["[::1]:7000", "north.example:7000"] {
+            assert_eq!(host(at), at);
+        }
     }
 
     #[test]

@@ -60,7 +60,18 @@ async fn a_scrape_reads_the_counters_of_the_moment() {
     tasks
         .run_until(async {
             forwarded.set(42);
-            let answer = get(address, "/metrics").await;
+            let text = get(address, "/metrics").await;
+            assert!(text.contains("content-type: text/plain; version=0.0.4"), "{text}");
+            assert!(
+                text.contains("# TYPE motemix_forwarded_total counter\nmotemix_forwarded_total 42\n"),
+                "{text}"
+            );
+            assert!(!text.contains("# EOF"), "{text}");
+            let answer = ask(
+                address,
+                "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n",
+            )
+            .await;
             assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
             assert!(answer.contains("openmetrics-text; version=1.0.0"), "{answer}");
             for line in [

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
+use motemix_host::address::text;
 use motemix_host::clock::HostClock;
 use motemix_host::link::UdpLink;
 use motemix_host::rng::HostRng;
@@ -171,7 +172,7 @@ async fn start(
         users: driver::users(&directory),
     };
     heed_signals(requests.asks.clone())?;
-    let about = About { name: own.name().into(), listen: link.local_addr().to_string() };
+    let about = About { name: own.name().into(), listen: text(link.local_addr()) };
     control::serve(control_socket(dir), about, requests.asks);
     let database = dir.join(config.database(role));
     let setup = Setup {
@@ -362,7 +363,8 @@ pub enum RuntimeError {
     Setup(#[from] SetupError),
     /// The address cannot be listened on.
     #[error(
-        "{0}: {1}; choose an address of this machine that no other program uses, for example with --listen"
+        "{at}: {1}; choose an address of this machine that no other program uses, for example with --listen",
+        at = text(*.0)
     )]
     Bind(SocketAddr, io::Error),
     /// The node's own host has no address.

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+pub mod address;
 mod authority;
 mod backup;
 mod broker;

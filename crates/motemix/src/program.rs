@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::report::printable_json;
 use anyhow::Context;
+use rustix::fs::Mode;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,9 @@ pub fn run_in_format(
     work: impl FnOnce() -> Result<(), Failure>,
 ) -> ExitCode {
     FORMAT.get_or_init(|| format);
+    // Nobody else writes what a program makes, whatever the shell that starts it allows.
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask | Mode::WGRP | Mode::WOTH);
     match log_to_stderr(log, format).and_then(|()| work()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

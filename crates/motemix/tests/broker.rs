@@ -1,5 +1,9 @@
 //! `motemix broker`, as somebody installs it: the program, its folder, its sockets.
 
+#[path = "broker/link_local.rs"]
+mod link_local;
+#[path = "operators/namespaces.rs"]
+mod namespaces;
 mod program;
 
 use motemix_coap::{Code, Endpoint, Event, Method, Request, Response, Settings, format};
@@ -21,8 +25,12 @@ struct Broker {
 
 impl Broker {
     fn start(data: &Path, more: &[&str]) -> Self {
+        Self::at("127.0.0.1:0", data, more)
+    }
+
+    fn at(listen: &str, data: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
-            .args(["broker", "--listen", "127.0.0.1:0", "--data"])
+            .args(["broker", "--listen", listen, "--data"])
             .arg(data)
             .args(more)
             .stderr(Stdio::piped())

@@ -69,6 +69,7 @@ fn a_package_is_whole_and_debian_finds_no_fault_with_it() {
         "usr/bin/motemix",
         "usr/lib/systemd/system/motemix-node@.service",
         "usr/lib/systemd/system/motemix-authority@.service",
+        "usr/lib/systemd/system/motemix-broker@.service",
         "usr/lib/sysusers.d/motemix.conf",
         "usr/lib/tmpfiles.d/motemix.conf",
         "usr/share/bash-completion/completions/motemix",

@@ -254,6 +254,27 @@ fn an_operator_sees_all_nodes_of_a_network() {
     assert!(table.contains("--authority or --config check it"), "{table}");
 }
 
+/// Votes come at the wrong time where clocks differ by more than a phase, and then count for nothing.
+#[test]
+fn an_authority_whose_clock_is_not_that_of_the_others_says_so() {
+    let mut world = World::on_loopback();
+    let north = world.at("north");
+    for name in ["south", "east"] {
+        let at = world.at(name);
+        world.kill(name);
+        late(&at);
+    }
+    let row = || {
+        let said = motemix(["authority", "status", &north]).succeeds();
+        said.lines().find(|line| line.trim_start().starts_with("clock ")).map(str::to_owned)
+    };
+    let whose = "this authority's clock is ";
+    let all = " s ahead of those of 2 of 2 others; set it";
+    wait_until("it sees both", || row().is_some_and(|row| row.contains(whose) && row.contains(all)));
+    let health = get(&north, "/healthz");
+    assert!(health.lines().any(|line| line.starts_with(whose) && line.contains(all)), "{health}");
+}
+
 /// An answer over HTTP.
 fn get(at: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(at).expect("it listens");

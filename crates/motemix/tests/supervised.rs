@@ -1,4 +1,4 @@
-//! What a service manager such as systemd hears of a node and of an authority: the test is one.
+//! What a service manager such as systemd hears of a node, an authority and a broker: the test is one.
 
 mod program;
 
@@ -182,6 +182,19 @@ fn an_authority_says_that_it_is_ready_and_alive() {
     assert_eq!(manager.next(), "READY=1");
     assert_eq!(manager.hears("STATUS="), format!("STATUS=serves at {listen}"));
     motemix(["authority", "status", dir]).succeeds();
+    manager.hears("WATCHDOG=1");
+    manager.hears("WATCHDOG=1");
+    manager.stop();
+}
+
+#[test]
+fn a_broker_says_that_it_is_ready_and_alive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut manager = Manager::start(&["broker", "--listen", "127.0.0.1:0", "--data", text(folder.path())]);
+    assert_eq!(manager.next(), "READY=1");
+    let status = manager.hears("STATUS=");
+    let at = status.strip_prefix("STATUS=serves at coap://").expect("where it serves");
+    std::net::TcpStream::connect(at).expect("it listens");
     manager.hears("WATCHDOG=1");
     manager.hears("WATCHDOG=1");
     manager.stop();

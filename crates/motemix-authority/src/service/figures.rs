@@ -2,13 +2,13 @@
 //!
 //! Anybody may ask: there is nothing in it that `GET /status` does not say.
 
-use motemix_host::metrics::{Metrics, TEXT_FORMAT};
+use motemix_host::metrics::{Format, Metrics};
 use motemix_host::web::Answer;
 
 use super::Authority;
 
 impl Authority {
-    pub(super) fn figures(&self) -> Answer {
+    pub(super) fn figures(&self, format: Format) -> Answer {
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let admitted = match self.store.admitted() {
             Ok(admitted) => i64::from(admitted),
@@ -52,8 +52,8 @@ impl Authority {
             "Other authorities that voted or signed twice since the start of this one",
             count(state.liars.len()),
         );
-        match metrics.encode() {
-            Ok(text) => Answer::found(TEXT_FORMAT, text),
+        match metrics.encode(format) {
+            Ok(text) => Answer::found(format.media_type(), text),
             Err(error) => Answer::text(500, format!("{error}\n")),
         }
     }

@@ -2,6 +2,7 @@
 
 use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN};
 use motemix_host::clock::unix_seconds;
+use motemix_host::metrics::Format;
 use motemix_host::web::{Answer, Asked, Site};
 
 use super::{Authority, State, hex, status};
@@ -28,7 +29,7 @@ impl Site for Authority {
                 authorities: self.roster.keys().iter().map(hex).collect(),
             }),
             "/status" => self.status(),
-            "/metrics" => self.figures(),
+            "/metrics" => self.figures(Format::accepted(&asked.accept)),
             "/healthz" => self.health(),
             "/readyz" => self.readiness(),
             _ => {
@@ -122,6 +123,7 @@ impl Authority {
             lines.push(trouble.clone());
         }
         lines.extend(warnings(&state));
+        lines.extend(status::clocks(&state.clocks, self.config.phase));
         if lines.is_empty() {
             lines.push("ok".to_owned());
         }
@@ -157,6 +159,7 @@ impl Authority {
             idle: state.idle(),
             liars: state.liars.iter().map(ToString::to_string).collect(),
             silent: state.silent.values().collect(),
+            clocks: status::clocks(&state.clocks, self.config.phase),
             left_out: &state.left_out,
             nodes,
         };

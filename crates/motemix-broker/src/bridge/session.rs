@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -316,10 +317,24 @@ fn sweep_filters(plan: &Plan) -> Vec<String> {
     std::iter::once(format!("{}/#", plan.settings().prefix)).chain(discovery).collect()
 }
 
+/// The host as the client takes it: an address of IPv6 in brackets, and its interface by number.
+fn host(host: &str, port: u16) -> String {
+    if !host.contains(':') {
+        return host.to_owned();
+    }
+    let inner = host.trim_start_matches('[').trim_end_matches(']');
+    match motemix_host::address::parse(&format!("[{inner}]:{port}")) {
+        Ok(SocketAddr::V6(address)) if address.scope_id() != 0 => {
+            format!("[{}%{}]", address.ip(), address.scope_id())
+        }
+        // What is wrong with it, or a name that is none, the client finds out.
+        _ => format!("[{inner}]"),
+    }
+}
+
 fn options(plan: &Plan) -> Result<MqttOptions, Trouble> {
     let settings = plan.settings();
-    let is_bare_v6 = settings.host.parse::<std::net::Ipv6Addr>().is_ok();
-    let host = if is_bare_v6 { format!("[{}]", settings.host) } else { settings.host.clone() };
+    let host = host(&settings.host, settings.port);
     let mut options = MqttOptions::new(format!("motemix-bridge-{}", settings.name), host, settings.port);
     options.set_keep_alive(Duration::from_secs(settings.keep_alive.into()));
     options.set_connection_timeout(PATIENCE);

@@ -5,8 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use motemix_coap::{CallId, Endpoint, Event, Request, Session, Settings};
+use motemix_host::address::lookup;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UdpSocket, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UdpSocket, UnixStream};
 use tokio::time::{sleep_until, timeout};
 
 use super::Address;
@@ -53,12 +54,12 @@ impl Carrier {
         (settings.calls, settings.body, settings.body_bytes) = (CALLS, BODY, 4 * BODY);
         let kind = match address {
             Address::Udp(host) => {
-                let addresses: Vec<_> = lookup_host(host.as_str()).await?.collect();
+                let addresses = lookup(host).await?;
                 let (socket, to) = reach(&addresses).await?;
                 Kind::Datagrams { endpoint: Box::new(Endpoint::new(settings, seed)), socket, to }
             }
             Address::Tcp(host) => {
-                let stream = timeout(PATIENCE, TcpStream::connect(host.as_str())).await??;
+                let stream = timeout(PATIENCE, TcpStream::connect(&lookup(host).await?[..])).await??;
                 stream.set_nodelay(true)?;
                 Self::connection(&clock, settings, seed, Box::new(stream))
             }

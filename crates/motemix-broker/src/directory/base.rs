@@ -47,6 +47,12 @@ pub(super) fn check(base: &str) -> Result<(), Refused> {
         return Err(MALFORMED);
     }
     let authority = origin.authority();
+    // Whoever names an interface has an address of its own link.
+    if authority.strip_prefix('[').and_then(|host| host.split_once('%')).is_some_and(|(address, _)| {
+        address.parse::<Ipv6Addr>().is_ok_and(|address| address.is_unicast_link_local())
+    }) {
+        return Err(LINK_LOCAL);
+    }
     // Neither names of users nor zones (RFC 9176 §5), and no host that is written in two ways.
     if authority.contains(['@', '%', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=']) {
         return Err(MALFORMED);
@@ -86,4 +92,24 @@ fn check_address(address: IpAddr) -> Result<(), Refused> {
         return Err(Refused::malformed("base= is the address of one endpoint"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_local_base_is_refused_as_one_whatever_its_interface() {
+        for base in [
+            "coap://[fe80::1]",
+            "coap://[fe80::1%eth0]:15684",
+            "coap://[fe80::1%4]",
+            "coap://[fe80::1%25eth0]",
+        ] {
+            assert_eq!(check(base).unwrap_err().text, LINK_LOCAL.text, "{base}");
+        }
+        for base in ["coap://[2001:db8::1%eth0]", "coap://h%eth0", "coap://[x%eth0]"] {
+            assert_eq!(check(base).unwrap_err().text, MALFORMED.text, "{base}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub struct DirectoryConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<PathBuf>,
     /// Where others find this node; by default where it listens.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::address::listed")]
     pub addresses: Vec<SocketAddr>,
     /// Whether it forwards packets of others, if the authorities make it a mix.
     #[serde(default)]
@@ -67,6 +67,13 @@ impl DirectoryConfig {
             let problem = "are not one or two at which others find this node".to_owned();
             return Err(fault("directory.addresses", problem, "for example [\"192.0.2.7:41001\"]"));
         }
+        // The document has no interfaces, and those of this machine are nothing to others.
+        let of_one_link = |address: &&SocketAddr| matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
+        if let Some(address) = told.iter().find(of_one_link) {
+            let address = crate::address::text(*address);
+            let problem = format!("would have {address}, which leads nowhere from another link");
+            return Err(fault("directory.addresses", problem, "for example [\"192.0.2.7:41001\"]"));
+        }
         Ok(())
     }
 }
@@ -75,7 +82,13 @@ impl DirectoryConfig {
 fn is_place(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     let port = port.parse::<u16>().is_ok_and(|port| port != 0);
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let sound = |one: char| one.is_ascii_alphanumeric() || matches!(one, '.' | '-' | ':' | '_');
+    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host = bracketed.unwrap_or(host);
+    let sound = |one: char| {
+        one.is_ascii_alphanumeric()
+            || matches!(one, '.' | '-' | ':' | '_')
+            // The interface behind a link-local address.
+            || one == '%' && bracketed.is_some()
+    };
     port && !host.is_empty() && host.chars().all(sound)
 }

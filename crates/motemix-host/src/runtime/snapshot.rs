@@ -21,6 +21,7 @@ use super::crew::CrewCounters;
 use super::detail::disk_room;
 use super::passed::Passed;
 use crate::NodeConfig;
+use crate::address::text;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health, Reason};
 use crate::link::{LinkCounters, SessionCounters};
@@ -117,8 +118,8 @@ impl Shared {
         let fixed = NodeStatus {
             name: config.name.clone(),
             id: config.id.unwrap_or_default(),
-            listen: started.listen.iter().map(ToString::to_string).collect(),
-            metrics: started.metrics.map(|address| address.to_string()),
+            listen: started.listen.iter().map(|address| text(*address)).collect(),
+            metrics: started.metrics.map(text),
             ..NodeStatus::default()
         };
         // Two digits are precise to one in a hundred; an hour is longer than any round trip.

@@ -1,6 +1,7 @@
 //! `motemix-lab air`.
 
 use clap::Args;
+use motemix::cli::address::of_host;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -52,7 +53,7 @@ pub struct Air {
     pub pcap: Option<PathBuf>,
     /// Takes frames in ZEP datagrams at this address, for example from RIOT's native boards, which
     /// are on channel 26. Anybody who can reach the address can join and send.
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754")]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "[::1]:17754", value_parser = of_host)]
     pub zep: Option<SocketAddr>,
     /// Prints JSON at the end.
     #[arg(long)]

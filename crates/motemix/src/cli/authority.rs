@@ -1,5 +1,6 @@
 //! `motemix authority`.
 
+use super::address::of_host;
 use super::shape::Traffic;
 use crate::network::documents::parse_authority;
 use clap::{Args, Subcommand};
@@ -34,7 +35,7 @@ pub struct AuthorityInit {
     #[arg(long, value_name = "NAME")]
     pub network: String,
     /// Where it takes descriptors and gives out documents, over HTTP.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = of_host)]
     pub listen: SocketAddr,
     /// How long an epoch is.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]

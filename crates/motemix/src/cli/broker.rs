@@ -1,5 +1,6 @@
 //! `motemix broker`.
 
+use super::address::{ListenAddresses, of_each_family, of_host};
 use super::object::For;
 use clap::{Args, Subcommand};
 use motemix_broker::client::Address;
@@ -35,19 +36,15 @@ pub struct Broker {
     pub server: BrokerServer,
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "an address and a port are needed, as in [::1]:5683 or 127.0.0.1:5683".to_owned())
-}
-
 /// What the server needs.
 #[derive(Debug, Args)]
 pub struct BrokerServer {
     /// Address and port for CoAP, over UDP, TCP and WebSockets: `[::1]:5683` or `127.0.0.1:5683`.
     /// May be given twice, once for IPv6 and once for IPv4: `[::]:5683` are all IPv6 addresses of
-    /// this machine and no other, `0.0.0.0:5683` all of IPv4.
-    #[arg(long, value_name = "ADDRESS", required = true, value_parser = parse_listen)]
-    pub listen: Vec<SocketAddr>,
+    /// this machine and no other, `0.0.0.0:5683` all of IPv4. A link-local address has its interface
+    /// behind it, `[fe80::1%eth0]:5683`; a host's name stands for its first address of each family.
+    #[arg(long, value_name = "ADDRESS", required = true, value_parser = of_each_family)]
+    pub listen: Vec<ListenAddresses>,
     /// The folder that keeps topics, values and registrations. The socket for receivers of this
     /// machine is in it: `local.sock`.
     #[arg(long, value_name = "DIR", required = true)]
@@ -58,11 +55,12 @@ pub struct BrokerServer {
     pub config: Option<PathBuf>,
     /// Address and port of the page with devices and readings; there is no page by default. Whoever
     /// reaches the address reads everything.
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDRESS", value_parser = of_host)]
     pub page: Option<SocketAddr>,
     /// Servers of NATS with JetStream, where several brokers store together: `nats://HOST:PORT`,
     /// further servers after commas, and the network's name after a slash (broker by default). Each
-    /// broker has a folder of its own, with a copy. By default a broker stores in its folder alone.
+    /// broker has a folder of its own, with a copy. A server that does not listen yet is waited for, for
+    /// a minute. By default a broker stores in its folder alone.
     #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL")]
     pub store: Option<NatsUrl>,
@@ -88,7 +86,8 @@ pub enum BrokerClient {
 #[derive(Debug, Args)]
 pub struct BrokerAt {
     /// The broker: `coap://HOST:PORT` over UDP, `coap+tcp://HOST:PORT`, or the path of its
-    /// `local.sock` on this machine.
+    /// `local.sock` on this machine. A link-local address has its interface behind it:
+    /// `coap://[fe80::1%eth0]`.
     #[arg(value_name = "BROKER")]
     pub at: Address,
 }
@@ -219,6 +218,11 @@ impl FromStr for NatsUrl {
         let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
         if servers.iter().any(String::is_empty) {
             return Err("a server has no name".to_owned());
+        }
+        if servers.iter().any(|server| server.contains('%')) {
+            return Err(
+                "servers are asked without an interface (%): name another address of theirs".to_owned()
+            );
         }
         Ok(Self { servers, name: name.to_owned() })
     }

@@ -1,5 +1,6 @@
 //! `motemix directory`.
 
+use super::address::for_others;
 use crate::network::documents::parse_authority;
 use clap::{Args, Subcommand};
 use motemix_directory::AuthorityKey;
@@ -120,7 +121,7 @@ fn signed_node(text: &str) -> Result<SignedNode, String> {
     const FORM: &str = "write NAME=ADDRESS,KEY, as in a=[fe80::1]:61616,671a…";
     let (name, rest) = text.split_once('=').ok_or(FORM)?;
     let (address, digits) = rest.rsplit_once(',').ok_or(FORM)?;
-    let address = address.parse().map_err(|error| format!("{address}: {error}; {FORM}"))?;
+    let address = for_others(address).map_err(|error| format!("{error}; {FORM}"))?;
     let mut key = [0; 32];
     hex::decode_to_slice(digits, &mut key).map_err(|_| format!("the key is not 64 hex digits; {FORM}"))?;
     Ok(SignedNode { name: name.to_owned(), address, key })

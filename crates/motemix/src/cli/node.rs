@@ -1,5 +1,6 @@
 //! `motemix node`, `send` and `inbox`.
 
+use super::address::{ListenAddresses, for_others, of_each_family};
 use crate::network::documents::parse_authority;
 use clap::{Args, Subcommand};
 use motemix_directory::AuthorityKey;
@@ -75,11 +76,11 @@ pub struct NodeInit {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Where it listens for datagrams, and gives out documents over TCP. Two are one of IPv4 and
-    /// one of IPv6.
-    #[arg(long, value_name = "ADDRESS", required = true)]
-    pub listen: Vec<SocketAddr>,
+    /// one of IPv6; a host's name stands for its first of each.
+    #[arg(long, value_name = "ADDRESS", required = true, value_parser = of_each_family)]
+    pub listen: Vec<ListenAddresses>,
     /// Where others find it, if that is somewhere else, as behind a router.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = for_others)]
     pub announce: Vec<SocketAddr>,
     /// Offers to forward packets of others.
     #[arg(long)]

@@ -22,10 +22,11 @@ use motemix_authority::store::{Store, Taken};
 use motemix_authority::{AuthorityConfig, ServiceError};
 use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
 use motemix_host::AuthorityKeyFile;
+use motemix_host::address::text;
 use motemix_host::documents::Folder;
 use motemix_host::memory;
+use motemix_host::store::file;
 use motemix_host::supervisor::Supervisor;
-use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -60,7 +61,8 @@ fn init(args: &AuthorityInit) -> Result<(), Failure> {
 fn fill(folder: &Path, args: &AuthorityInit) -> Result<String, Failure> {
     let key = AuthorityKeyFile::create(folder.join("authority.key")).map_err(Failure::failed)?;
     let public = hex::encode(key.public_key().to_bytes());
-    fs::write(folder.join("authority.pub"), format!("{public}\n")).context("cannot write authority.pub")?;
+    file::replace(&folder.join("authority.pub"), 0o644, format!("{public}\n").as_bytes())
+        .context("cannot write authority.pub")?;
     let mut config = AuthorityConfig::new(&args.network, args.listen, &key.public_key());
     config.epoch_length = args.epoch_length;
     config.ahead = args.ahead;
@@ -118,6 +120,7 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
     memory::tell();
     let supervisor = Supervisor::of_environment();
     let started = |address| {
+        let address = text(address);
         program::say("motemix", "INFO", &format!("the authority serves at {address}"));
         supervisor.ready(&format!("serves at {address}"));
     };
@@ -218,7 +221,7 @@ fn open(dir: &Path) -> Result<Store, Failure> {
 /// A file that somebody else sent: no more of it is read than a descriptor may have.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::broken(format!("{}: cannot read it: {error}", path.display()));
-    let file = motemix_host::store::file::open(path).map_err(unreadable)?;
+    let file = file::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(1 + MAX_DESCRIPTOR_LEN as u64).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)

@@ -20,7 +20,10 @@ use crate::failure::Failure;
 use crate::program;
 use clap::CommandFactory;
 use motemix_host::NodeConfig;
+use motemix_host::supervisor::Supervisor;
+use std::future::Future;
 use std::path::Path;
+use std::time::Duration;
 
 /// Does what the words of the command line ask for.
 ///
@@ -54,6 +57,22 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
         Command::Man(args) => program::man(Cli::command(), &args.dir),
     }
+}
+
+/// Ends when `stop` does. Until then the supervisor hears that the thread is not stuck on which the
+/// work is done.
+async fn alive_until(supervisor: &Supervisor, stop: impl Future<Output = ()>) {
+    // Nobody waits for a word that is not asked for.
+    let every = supervisor.every().unwrap_or(Duration::from_hours(1));
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        supervisor.alive();
+        tokio::select! {
+            () = &mut stop => break,
+            () = tokio::time::sleep(every) => {}
+        }
+    }
+    supervisor.stopping();
 }
 
 fn load_config(path: &Path) -> Result<NodeConfig, Failure> {

@@ -10,12 +10,11 @@ use motemix_crypto::{Curve, Portable, PublicKey};
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role};
 use motemix_host::config::{Faults, Limits, MetricsConfig, NodeConfig, ReadingsConfig};
 use motemix_host::keys::DeviceKey;
-use motemix_host::store::{StoreError, own_folder};
+use motemix_host::store::{StoreError, file, own_folder};
 use motemix_host::{AuthorityKeyFile, KeyError, NodeKey};
 use motemix_object::{Algorithm, OtherKind};
 use motemix_readings::Devices;
 use motemix_readings::devices::Admitted;
-use std::fs;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
     let authority = AuthorityKeyFile::create(network.authority_key()).map_err(Failure::failed)?;
     let authority_key = authority.public_key().to_bytes();
     let public_key = network.authority_public_key();
-    fs::write(&public_key, hex::encode(authority_key) + "\n")
+    file::replace(&public_key, 0o644, (hex::encode(authority_key) + "\n").as_bytes())
         .with_context(|| format!("cannot write {}", public_key.display()))?;
     let (mut keys, mut devices) = (Vec::new(), Vec::new());
     for (id, (node, address)) in (0..).zip(blueprint.nodes.iter().zip(blueprint.addresses)) {

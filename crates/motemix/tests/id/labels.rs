@@ -72,21 +72,31 @@ fn a_camera_reads_the_identity_off_paper_screen_and_terminal() {
         assert_eq!(read(&png), code(identity));
         assert_eq!(read(&printed(&svg)), code(identity));
         let text = motemix(words).succeeds();
-        fs::write(&pgm, photographed(&text, false)).unwrap();
+        // Light letters on dark, as most terminals have them.
+        fs::write(&pgm, photographed(&text, true)).unwrap();
         assert_eq!(read(&pgm), code(identity));
         // What the readers see is what the program takes.
         assert_eq!(motemix(["id", "qr", read(&pgm).first().unwrap()]).succeeds(), text);
     }
 }
 
+/// Without colours the letters are light; with them the program says which they are, black on white.
 #[test]
-fn a_terminal_of_light_letters_on_dark_is_read_too() {
+fn a_terminal_is_read_with_colours_and_without() {
     let kit = Kit::new();
-    let text = motemix(["id", "qr", &kit.path("a.card")]).succeeds();
-    let pgm = kit.path("a.pgm");
-    fs::write(&pgm, photographed(&text, true)).unwrap();
-    // ZBar takes dark on light alone; a terminal gets that from the program, with its colours.
-    assert_eq!(read_by_zxing(&pgm), code(&kit.identity("a")));
+    let command = format!("'{}' id qr '{}'", env!("CARGO_BIN_EXE_motemix"), kit.path("a.card"));
+    for (colours, no_color) in [(true, ""), (false, "1")] {
+        // `script` gives the program a terminal.
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+        let output = script.env("NO_COLOR", no_color).output().expect("script of util-linux");
+        let text = String::from_utf8(output.stdout).expect("text").replace('\r', "");
+        assert_eq!(text.contains("\x1b[38;5;16;48;5;231m"), colours, "{text}");
+        let text = text.replace("\x1b[38;5;16;48;5;231m", "").replace("\x1b[0m", "");
+        let pgm = kit.path("a.pgm");
+        fs::write(&pgm, photographed(&text, !colours)).unwrap();
+        assert_eq!(read(&pgm), code(&kit.identity("a")));
+    }
 }
 
 #[test]

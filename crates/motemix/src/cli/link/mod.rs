@@ -1,5 +1,6 @@
 //! `motemix link`.
 
+use super::address::of_host;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::datagram::MAX_SEALED;
@@ -40,7 +41,7 @@ Examples:
   motemix link router --listen 0.0.0.0:61618 --mode plain")]
 pub struct LinkRouter {
     /// Address and UDP port. Port 0 takes a free one, which is printed.
-    #[arg(long, value_name = "ADDRESS", default_value = "[::1]:61618", value_parser = parse_socket)]
+    #[arg(long, value_name = "ADDRESS", default_value = "[::1]:61618", value_parser = of_host)]
     pub listen: SocketAddr,
     #[command(flatten)]
     pub neighbours: Neighbours,
@@ -79,7 +80,7 @@ pub struct LinkSensor {
     /// Listens at this address as well: answers neighbours and prints their messages, as a router
     /// does, until SIGINT or SIGTERM. Two sensors that both listen need no router. Without an
     /// address it takes a free port, which is printed.
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0", value_parser = parse_socket)]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "[::]:0", value_parser = of_host)]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     pub neighbours: Neighbours,
@@ -153,15 +154,9 @@ pub enum Mode {
     Plain,
 }
 
-fn parse_socket(text: &str) -> Result<SocketAddr, String> {
-    let form =
-        "an address and a port are expected, such as [::1]:61618 or 192.0.2.1:61618; names are not looked up";
-    text.trim().parse().map_err(|_| form.to_owned())
-}
-
 /// Where somebody listens, so not at port 0, which takes any free one.
 fn parse_neighbour(text: &str) -> Result<SocketAddr, String> {
-    let address = parse_socket(text)?;
+    let address = of_host(text)?;
     if address.port() == 0 {
         return Err("nobody listens at port 0; a neighbour prints its port when it starts".to_owned());
     }
@@ -186,17 +181,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_told_the_form_of_one() {
-        assert_eq!(parse_socket("[::1]:9"), Ok(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9))));
-        for wrong in ["localhost:61618", "[::1]", "::1:61618", ""] {
-            assert!(parse_socket(wrong).is_err_and(|said| said.contains("[::1]:61618")), "{wrong}");
-        }
-    }
-
-    #[test]
     fn nobody_listens_at_port_0() {
-        assert!(parse_socket("[::1]:0").is_ok());
+        assert!(of_host("[::1]:0").is_ok());
         assert!(parse_neighbour("[::1]:0").is_err_and(|said| said.contains("port 0")));
-        assert_eq!(parse_neighbour("[::1]:9"), parse_socket("[::1]:9"));
+        assert_eq!(parse_neighbour("[::1]:9"), of_host("[::1]:9"));
     }
 }

@@ -1,5 +1,6 @@
 //! `motemix loopix mix`, `provider`, `client`, `send`, `status`, `renew` and `chat`.
 
+use super::super::address::of_host;
 use super::LoopixProfile;
 use clap::Args;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ pub struct LoopixNode {
     pub profile: Option<LoopixProfile>,
     /// Where to receive packets, in place of the address in the directory, for a node behind
     /// another address.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = of_host)]
     pub listen: Option<SocketAddr>,
     /// Prints the counters every so often; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = super::mean)]
@@ -177,6 +178,6 @@ pub struct LoopixChat {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Where to receive packets, in place of the address in the directory.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = of_host)]
     pub listen: Option<SocketAddr>,
 }

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
+use motemix_host::address::text;
 use motemix_host::web;
 use others::{Asked, Other};
 use serde::Deserialize;
@@ -41,6 +42,8 @@ struct Report {
     idle: Option<String>,
     liars: Vec<String>,
     silent: Vec<String>,
+    #[serde(default)]
+    clocks: Vec<String>,
     #[serde(default)]
     left_out: Vec<String>,
     nodes: Vec<Node>,
@@ -114,7 +117,7 @@ fn own_place(config: &AuthorityConfig) -> String {
             if listen.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
         listen.set_ip(here);
     }
-    listen.to_string()
+    text(listen)
 }
 
 /// What an authority says of itself, or why there is nothing.
@@ -146,6 +149,7 @@ fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
         ("last round", report.trouble.into_iter().collect::<Vec<_>>()),
         ("no part in rounds", report.idle.into_iter().collect()),
         ("no answer", report.silent),
+        ("clock", report.clocks),
         ("said two things", report.liars),
         ("no room in votes for", some_of(&report.left_out)),
     ] {

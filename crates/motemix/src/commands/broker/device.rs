@@ -107,6 +107,14 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
             )));
         }
     }
+    // Before anything is sent: the topic would be made, and the registration be refused.
+    if args.broker.at.is_link_local() {
+        return Err(Failure::broken(format!(
+            "{}: a link-local address leads nowhere from another link, and the directory takes none as base=; name the \
+             broker by a wider address or by its host's name, or give the path of its local.sock",
+            args.broker.at
+        )));
+    }
     // What is registered over the local socket has no base, and holds at no other directory.
     if args.audience.audience.is_empty() && !matches!(args.broker.at, Address::Local(_)) {
         eprintln!(

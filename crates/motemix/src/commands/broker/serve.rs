@@ -1,6 +1,7 @@
 //! The broker and resource directory in the foreground.
 
-use crate::cli::BrokerServer as Args;
+use crate::cli::{BrokerServer as Args, address};
+use crate::commands::alive_until;
 use crate::commands::node::end_with_parent;
 use crate::failure::Failure;
 use anyhow::Context as _;
@@ -11,11 +12,13 @@ use motemix_broker::store::{Sqlite, Store, StoreError};
 use motemix_broker::{Moment, Policy};
 #[cfg(feature = "nats")]
 use motemix_broker_nats::{JetStream, Settings};
+use motemix_host::address::text;
 use motemix_host::clock::unix_time;
 use motemix_host::control::{ControlError, ControlProblem};
 use motemix_host::keys::KeyProblem;
 use motemix_host::memory;
 use motemix_host::rng::HostRng;
+use motemix_host::supervisor::Supervisor;
 use rand_core::Rng as _;
 use std::future::Future;
 use std::path::Path;
@@ -55,15 +58,16 @@ async fn run(
     bridge: Option<Plan>,
 ) -> Result<(), Failure> {
     let mut listen = Listen::default();
-    listen.coap.clone_from(&args.listen);
+    listen.coap = address::all(&args.listen);
     listen.local = Some(data.join(LOCAL));
     listen.keys = Some(data.to_owned());
     let (inner, inside) = inside();
     let network = policy.audience.clone();
     let retention = policy.retention;
-    let stop = stopped()?;
+    let supervisor = Supervisor::of_environment();
+    let stop = alive_until(&supervisor, stopped()?);
     let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
-    for address in &opened.coap {
+    for address in opened.coap.iter().map(|address| text(*address)) {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
     for OwnIdentity { identity, algorithm } in &opened.identities {
@@ -79,10 +83,13 @@ async fn run(
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
         let feed = page::Feed::new(page::Limits::default(), started);
         let tell = shown.clone().tell(feed.clone());
-        let address = Page::start(settings, shown, feed, tell)
-            .with_context(|| format!("--page: {address}: choose an address that no other program uses"))?;
-        eprintln!("motemix: http://{address}/");
+        let address = Page::start(settings, shown, feed, tell).with_context(|| {
+            format!("--page: {}: choose an address that no other program uses", text(address))
+        })?;
+        eprintln!("motemix: http://{}/", text(address));
     }
+    let listens: Vec<_> = opened.coap.iter().map(|address| format!("coap://{}", text(*address))).collect();
+    supervisor.ready(&format!("serves at {}", listens.join(" and ")));
     let Some((bridge, status)) = bridge else { return server.serve(stop).await.map_err(serve_failure) };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
     tokio::spawn(tell(status));

@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use motemix_crypto::PublicKey;
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime};
 use motemix_host::AuthorityKeyFile;
+use motemix_host::store::file;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -71,7 +72,8 @@ pub fn sign(args: &DirectorySign) -> Result<(), Failure> {
     publish(&network, epoch, &document)?;
     let lines = network.document(epoch).with_extension("txt");
     let text = console(&authority.public_key().to_bytes(), &document);
-    fs::write(&lines, text).with_context(|| format!("cannot write {}", lines.display()))?;
+    file::replace(&lines, 0o644, text.as_bytes())
+        .with_context(|| format!("cannot write {}", lines.display()))?;
     report::print(told(&network.document(epoch), &lines, &args.nodes, epoch, draft.valid_until).as_bytes())?;
     Ok(())
 }
@@ -83,7 +85,8 @@ fn authority(network: &NetworkDir) -> Result<AuthorityKeyFile, Failure> {
     }
     let authority = AuthorityKeyFile::create(path).map_err(Failure::failed)?;
     let public = network.authority_public_key();
-    fs::write(&public, hex::encode(authority.public_key().to_bytes()) + "\n")
+    let key = hex::encode(authority.public_key().to_bytes()) + "\n";
+    file::replace(&public, 0o644, key.as_bytes())
         .with_context(|| format!("cannot write {}", public.display()))?;
     Ok(authority)
 }

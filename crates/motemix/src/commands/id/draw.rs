@@ -51,8 +51,8 @@ impl Code {
         column < self.side && self.dark.get(row * self.side + column).is_some_and(|dark| *dark)
     }
 
-    /// Two rows of modules in one line of text. On a terminal black on white, whatever colours it
-    /// has; elsewhere dark modules are filled.
+    /// Two rows of modules in one line of text. With colours it is black on white, whatever colours
+    /// the terminal has; without, light modules are drawn, as most terminals have light letters.
     pub fn text(&self, coloured: bool) -> String {
         let mut text = String::new();
         for row in (0..self.side()).step_by(2) {
@@ -60,7 +60,8 @@ impl Code {
                 text.push_str("\x1b[38;5;16;48;5;231m");
             }
             for column in 0..self.side() {
-                text.push(match (self.is_dark(row, column), self.is_dark(row + 1, column)) {
+                let is_drawn = |row| self.is_dark(row, column) == coloured;
+                text.push(match (is_drawn(row), is_drawn(row + 1)) {
                     (true, true) => '█',
                     (true, false) => '▀',
                     (false, true) => '▄',

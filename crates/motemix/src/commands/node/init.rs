@@ -9,7 +9,7 @@
 //! DIR/state              what it keeps; made when it runs
 //! ```
 
-use crate::cli::NodeInit;
+use crate::cli::{NodeInit, address};
 use crate::failure::Failure;
 use crate::network::{check_empty, check_sockets, make_whole};
 use crate::report;
@@ -89,7 +89,7 @@ fn threshold(args: &NodeInit) -> u8 {
 fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result<String, Failure> {
     let keys = args.authorities.iter().map(AuthorityKey::to_bytes).collect();
     let mut config = NodeConfig::new(name, None, &network.network, keys, threshold(args));
-    config.listen.clone_from(&args.listen);
+    config.listen = address::all(&args.listen);
     let mut directory =
         DirectoryConfig::new(args.directory.clone(), Duration::from_secs(network.epoch_length_s));
     directory.identity = Some("identity.key".into());
@@ -106,7 +106,7 @@ fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result
     let present = Epoch(u32::try_from(now / network.epoch_length_s).unwrap_or(u32::MAX));
     let key = NodeKey::create(folder.join("node.key"), present).map_err(Failure::failed)?;
     let identity = IdentityKeyFile::create(folder.join("identity.key")).map_err(Failure::failed)?;
-    let described = describe(&config, &args.listen, &key, &identity, present);
+    let described = describe(&config, &config.listen, &key, &identity, present);
     let (_, signed) = described.map_err(Failure::broken)?;
     let path = folder.join(format!("{name}.descriptor"));
     file::replace(&path, 0o644, &signed).with_context(|| format!("cannot write {}", path.display()))?;
