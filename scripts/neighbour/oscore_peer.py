@@ -15,9 +15,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import sys
 
 import aiocoap
+import cbor2
 from aiocoap import error, oscore, resource
 from aiocoap.credentials import CredentialsMap
 from aiocoap.transports.oscore import OSCOREAddress
@@ -48,6 +50,22 @@ class Value(resource.ObservableResource):
     def check(request: aiocoap.Message) -> None:
         if not isinstance(request.remote, OSCOREAddress):
             raise error.Unauthorized
+
+
+class Derived(oscore.CanProtect, oscore.CanUnprotect, oscore.SecurityContextUtils):
+    """A context of what both sides were given, under an ID Context of its own."""
+
+    def __init__(self, id_context: bytes, secret: bytes, salt: bytes, sender: bytes, recipient: bytes) -> None:
+        self.alg_aead = oscore.algorithms[oscore.DEFAULT_ALGORITHM]
+        self.hashfun = oscore.hashfunctions[oscore.DEFAULT_HASHFUNCTION]
+        self.id_context, self.sender_id, self.recipient_id = id_context, sender, recipient
+        self.derive_keys(salt, secret)
+        self.sender_sequence_number = 0
+        self.recipient_replay_window = oscore.ReplayWindow(32, lambda: None)
+        self.recipient_replay_window.initialize_empty()
+
+    def post_seqnoincrease(self) -> None:
+        """Nothing is kept: the context ends with the process."""
 
 
 class Peer:
@@ -100,6 +118,32 @@ class Peer:
     async def put(self, payload: bytes) -> dict:
         return self.told(await self.client.request(self.message(code=aiocoap.PUT, payload=payload)).response)
 
+    async def renew(self, port: int, payload: bytes, **given) -> dict:
+        """A client that has lost its context (RFC 8613, appendix B.2): two exchanges, then further requests."""
+        self.base = f"coap://{LOOPBACK}:{port}"
+        first, last = secrets.token_bytes(8), secrets.token_bytes(8)
+        response, request = await self.under(Derived(first, **given), b"lost", cbor2.dumps(first))
+        name = oscore.verify_start(response)[oscore.COSE_KID_CONTEXT]
+        second = cbor2.loads(name)
+        context = Derived(second + first, **given)
+        # aiocoap wants the name of a response's context to be its ID Context.
+        context.id_context = name
+        refused, _ = context.unprotect(response, request)
+        codes = [int(refused.code)]
+        new = Derived(second + last, **given)
+        # Named in CBOR, as it stands, and not at all.
+        for name in (cbor2.dumps(second + last), second + last, False):
+            response, request = await self.under(new, payload, name)
+            answer, _ = new.unprotect(response, request)
+            codes.append(int(answer.code))
+        return {"codes": codes}
+
+    async def under(self, context: Derived, payload: bytes, kid_context: bytes | bool) -> tuple:
+        message = self.message(code=aiocoap.PUT, payload=payload)
+        protected, request = context.protect(message, kid_context=kid_context)
+        protected.set_request_uri(self.base, set_uri_host=False)
+        return await self.client.request(protected).response, request
+
     async def observe(self) -> dict:
         self.observation = self.client.request(self.message(code=aiocoap.GET, observe=0))
         told = self.told(await self.observation.response)
@@ -130,7 +174,7 @@ async def main() -> None:
     questions = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(questions), sys.stdin)
     peer = await Peer().start()
-    names = ["serve", "introduce", "set", "get", "put", "observe", "notified"]
+    names = ["serve", "introduce", "set", "get", "put", "renew", "observe", "notified"]
     operations = {name: getattr(peer, name) for name in names}
     while line := await questions.readline():
         question = {

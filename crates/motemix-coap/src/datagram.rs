@@ -1,7 +1,7 @@
 //! CoAP over datagrams (RFC 7252 §4), for servers and clients.
 //!
 //! ```text
-//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ outer blocks gathered ─ OSCORE ─ blocks gathered ─ poll_request
+//! handle_datagram ─ Message ─┬ request: exchange (duplicate?) ─ outer blocks, OSCORE ─ blocks gathered ─ poll_request
 //!                            ├ response: call ─ OSCORE ─ blocks gathered ─ poll_event
 //!                            └ acknowledgement, reset: repetition, relation ─ poll_event
 //! respond, notify, request ─ blocks sliced ─ OSCORE ─ repetition ─ poll_transmit

@@ -6,6 +6,7 @@
 
 mod context;
 mod contexts;
+mod counters;
 pub mod edhoc;
 mod exchange;
 mod header;
@@ -13,12 +14,14 @@ mod keys;
 mod layer;
 pub mod message;
 mod numbers;
+mod renewal;
 #[cfg(test)]
 mod vectors;
 mod window;
 
-pub use context::{BadContext, Context, Preshared};
-pub use contexts::{ContextId, Contexts, Counters, Full, Settings};
+pub use context::{BadContext, Context, MAX_SECRET_LEN, Preshared};
+pub use contexts::{ContextId, Contexts, Full, Settings};
+pub use counters::Counters;
 pub use exchange::{Asked, Exchange, Unopened, Unsent};
 pub use header::Header;
 pub use keys::{Id, MAX_NUMBER};

@@ -123,7 +123,7 @@ impl Datagrams {
 
     /// Which device has proven that a request is its own.
     pub(super) fn device(&self, ticket: &Ticket) -> Option<Identity> {
-        let shared = self.endpoint.context(ticket).and_then(|context| self.shared.get(&context));
+        let shared = self.endpoint.given_context(ticket).and_then(|context| self.shared.get(&context));
         let proven = || sessions::identity_of(&self.endpoint.device(ticket)?.key);
         shared.copied().or_else(proven)
     }

@@ -151,7 +151,7 @@ fn name_of(shared: &SharedContext) -> String {
     let mut hash = Sha256::new();
     hash.update("motemix/1 oscore numbers");
     let id_context = shared.id_context.as_deref();
-    for part in [&shared.secret()[..], &shared.salt, id_context.unwrap_or_default(), &shared.own_id] {
+    for part in [shared.secret(), &shared.salt, id_context.unwrap_or_default(), &shared.own_id] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -173,6 +173,55 @@ mod tests {
         }
         let reserved = Reserved::open(folder.path()).unwrap();
         assert_eq!((reserved.below("gate").unwrap(), reserved.below("door").unwrap()), (512, 0));
+    }
+
+    /// RFC 8613, appendix C: each context of it is a file, and makes and opens the messages there.
+    #[test]
+    fn the_contexts_of_rfc_8613_are_files() {
+        use motemix_coap::oscore::message::number;
+        use motemix_coap::oscore::{Message, Unopened};
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let path = format!("{}/../../vectors/oscore.json", env!("CARGO_MANIFEST_DIR"));
+        let all: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let now = Instant::from_micros(2);
+        let taken_up = |section: &str, next: u64| {
+            let text = |name: &str| all[section].get(name).map(|text| text.as_str().unwrap());
+            let line =
+                |name: &str, text: &str| format!("{name}{}{text}\n", if text.is_empty() { "" } else { " " });
+            let mut lines = line("motemix oscore context 1", "") + &line("device", &"11".repeat(32));
+            for (name, of_rfc) in
+                [("sender", "Sender ID"), ("recipient", "Recipient ID"), ("salt", "Master Salt")]
+            {
+                lines += &text(of_rfc).map_or(String::new(), |text| line(name, text));
+            }
+            lines += &text("ID Context").map_or(String::new(), |text| line("id-context", text));
+            lines += &line("secret", text("Master Secret").unwrap());
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join(FOLDER).join("rfc.context");
+            fs::create_dir(folder.path().join(FOLDER)).unwrap();
+            fs::write(&file, lines).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            let name = name_of(&SharedContext::load(&file).unwrap());
+            Reserved::open(folder.path()).unwrap().reserve(&name, next).unwrap();
+            let mut contexts = Contexts::new(motemix_coap::oscore::Settings::default());
+            let (devices, reserved) = take_up(folder.path(), &mut contexts, 8).unwrap();
+            (folder, contexts, *devices.keys().next().unwrap(), reserved.unwrap())
+        };
+        for (client, server, messages) in
+            [("C.1.1", "C.1.2", "C.4"), ("C.2.1", "C.2.2", "C.5"), ("C.3.1", "C.3.2", "C.6")]
+        {
+            let bytes = |name: &str| hex::decode(all[messages][name].as_str().unwrap()).unwrap();
+            let (_folder, mut contexts, id, mut reserved) = taken_up(client, 20);
+            let inner = Message::from_bytes(&bytes("plaintext")).unwrap();
+            let (outer, _) = contexts.protect_request(now, id, inner, &mut reserved).unwrap();
+            assert_eq!(outer.payload, bytes("ciphertext"), "{messages}");
+            assert_eq!(outer.option(number::OSCORE), Some(&bytes("OSCORE option value")[..]), "{messages}");
+            let (_folder, mut contexts, _, mut reserved) = taken_up(server, 0);
+            // It opens, and what was seen before the start is forgotten.
+            let opened = contexts.unprotect_request(now, &outer, &mut reserved);
+            assert!(matches!(opened, Err(Unopened::Forgotten(_))), "{messages}: {opened:?}");
+        }
     }
 
     #[test]

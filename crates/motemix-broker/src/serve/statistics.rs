@@ -111,6 +111,7 @@ fn of_contexts(counters: &oscore::Counters) -> Group {
         ("full", counters.full),
         ("replaced", counters.replaced),
         ("expired", counters.expired),
+        ("renewed", counters.renewed),
     ]
 }
 

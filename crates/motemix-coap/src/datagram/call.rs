@@ -50,13 +50,18 @@ struct Call {
 }
 
 impl Call {
-    /// Whether a response is a block that came before, byte by byte.
-    fn has(&self, block: Block, message: &Message) -> bool {
-        let (start, end) = (block.start(), block.start() + message.payload.len());
-        let etag = message.option(option::ETAG);
-        !message.payload.is_empty()
-            && self.body.get(start..end).is_some_and(|before| before == message.payload)
-            && etag == self.etag.as_ref().map(ETag::as_bytes)
+    /// Whether a response acknowledges a block that was acknowledged before, or has one that came
+    /// before, byte by byte.
+    fn has_had(&self, block1: Option<Block>, block2: Option<Block>, message: &Message) -> bool {
+        if message.code == Code::CONTINUE.byte() {
+            return block1.is_some_and(|block| block.start() + (16 << self.exponent) < self.sent);
+        }
+        let Some(start) = block2.map(Block::start).filter(|_| !message.payload.is_empty()) else {
+            return false;
+        };
+        let before = self.body.get(start..start + message.payload.len());
+        let etag = self.etag.as_ref().map(ETag::as_bytes);
+        before == Some(&message.payload[..]) && message.option(option::ETAG) == etag
     }
 }
 
@@ -259,6 +264,10 @@ impl Endpoint {
         if call.context.is_some() {
             message = match self.protected.open_response(now, &mut call.asked, message) {
                 Ok(message) => message,
+                Err(Unopened::Renewed(context)) => {
+                    self.ask_again_under(now, id, context);
+                    return Ok(());
+                }
                 Err(rejected) => {
                     if rejected == Unopened::Unprotected && !call.answered {
                         // It says why nothing else may come, or somebody wants us to believe that.
@@ -283,9 +292,7 @@ impl Endpoint {
         }
         let block1 = message.option(option::BLOCK1).and_then(Block::read);
         let block2 = message.option(option::BLOCK2).and_then(Block::read);
-        let is_late = message.code == Code::CONTINUE.byte()
-            && block1.is_some_and(|block| block.start() + (16 << call.exponent) < call.sent);
-        if is_late || block2.is_some_and(|block| call.has(block, &message)) {
+        if call.has_had(block1, block2, &message) {
             return Err(DropReason::Duplicate);
         }
         self.repetitions.end(from, sent);
@@ -320,6 +327,13 @@ impl Endpoint {
             self.complete(id, response);
             return Ok(());
         };
+        self.gather_response(now, id, block, response);
+        Ok(())
+    }
+
+    /// Takes a block of a response, and asks for the next one.
+    fn gather_response(&mut self, now: Instant, id: CallId, block: Block, response: Response) {
+        let Some(call) = self.calls.calls.get_mut(&id) else { return };
         if call.body.is_empty() {
             call.etag = response.etag;
         }
@@ -329,8 +343,7 @@ impl Endpoint {
             // It changed meanwhile, or the server does not know what it said: once more from the
             // beginning would do, but a server that changes with each block would never be done
             // with.
-            self.fail(id);
-            return Ok(());
+            return self.fail(id);
         }
         call.body.extend_from_slice(&response.payload);
         if call.body.len() > self.settings.body {
@@ -342,7 +355,16 @@ impl Endpoint {
             let body = std::mem::take(&mut call.body);
             self.complete(id, Response { payload: body.into(), ..response });
         }
-        Ok(())
+    }
+
+    /// Asks under the context that has taken the place of the one that was lost.
+    fn ask_again_under(&mut self, now: Instant, id: CallId, context: ContextId) {
+        if let Some(call) = self.calls.calls.get_mut(&id) {
+            (call.context, call.asked) = (Some(context), [None, None]);
+            let (to, sent) = (call.to, call.message);
+            self.repetitions.end(to, sent);
+            self.send_request(now, id, 0, None);
+        }
     }
 
     fn complete(&mut self, id: CallId, response: Response) {

@@ -102,6 +102,7 @@ impl Protected {
         for asked in asked.iter_mut().flatten() {
             match layer.contexts.unprotect_response(now, asked, &outer) {
                 Ok(inner) => return Ok(put_together(head, inner)),
+                Err(Unopened::Renewed(context)) => return Err(Unopened::Renewed(context)),
                 Err(rejected) => why = rejected,
             }
         }
@@ -154,6 +155,13 @@ impl Endpoint {
     /// The context of OSCORE that a request is under, if it is under one.
     pub fn context(&self, ticket: &Ticket) -> Option<ContextId> {
         ticket.exchange.as_ref().map(Exchange::context)
+    }
+
+    /// The context that both sides were given, if a request is under it or under one that took its
+    /// place (RFC 8613, appendix B.2).
+    pub fn given_context(&self, ticket: &Ticket) -> Option<ContextId> {
+        let contexts = &self.protected.protection.as_ref()?.layer.contexts;
+        Some(contexts.given(self.context(ticket)?))
     }
 
     /// Takes OSCORE off a request, and answers EDHOC.

@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use super::contexts::Asking;
+use super::contexts::{Asking, ContextId};
 use super::edhoc::Device;
 use super::keys::{Id, Keys};
 use super::numbers::Numbers;
+use super::renewal::Renewal;
 use super::window::{ECHO_LEN, Window};
 use crate::Source;
+
+/// Bytes of a master secret at most. RFC 8613 names no bound.
+pub const MAX_SECRET_LEN: usize = 255;
 
 /// What both sides were given before they met (RFC 8613, section 3.2).
 #[derive(Clone, Copy)]
 pub struct Preshared<'a> {
     /// What [`super::NumberStore`] calls it.
     pub name: &'a str,
-    /// At least 16 random bytes.
+    /// Random bytes, 16 to [`MAX_SECRET_LEN`].
     pub master_secret: &'a [u8],
     /// Not secret; may be empty.
     pub master_salt: &'a [u8],
@@ -42,6 +46,9 @@ pub enum BadContext {
     /// It could be guessed.
     #[error("the master secret has less than 16 bytes: make one of 16 random bytes or more")]
     ShortSecret,
+    /// It is longer than anybody needs.
+    #[error("the master secret has more than 255 bytes: make one of 16 random bytes or more")]
+    LongSecret,
     /// There is one byte for its length.
     #[error("the ID Context has more than 255 bytes")]
     IdContext,
@@ -62,6 +69,12 @@ pub struct Context {
     pub(super) used: Instant,
     /// What the application is to know of whoever proved itself.
     pub(super) is_known: bool,
+    /// What other contexts are made of when this one is lost, if both sides were given it.
+    pub(super) renewal: Option<Box<Renewal>>,
+    /// The one that both sides were given, if this one was made of it.
+    pub(super) given: Option<ContextId>,
+    /// Whether requests have the ID Context as a byte string of CBOR (appendix B.2).
+    pub(super) wraps: bool,
     /// Where the handshake that made it came from.
     pub(super) source: Option<Source>,
 }
@@ -81,9 +94,12 @@ impl Context {
         if given.master_secret.len() < 16 {
             return Err(BadContext::ShortSecret);
         }
+        if given.master_secret.len() > MAX_SECRET_LEN {
+            return Err(BadContext::LongSecret);
+        }
         let made = Self::derive(now, given, numbers)?;
         let window = echo.map_or(Window::FRESH, |echo| Window::Forgotten { echo });
-        Ok(Self { window, name: Some(given.name.into()), ..made })
+        Ok(Self { window, name: Some(given.name.into()), renewal: Renewal::of(given), ..made })
     }
 
     /// A context that nobody used before.
@@ -107,6 +123,9 @@ impl Context {
             made: now,
             used: now,
             is_known: true,
+            renewal: None,
+            given: None,
+            wraps: false,
             source: None,
         })
     }
@@ -123,7 +142,7 @@ impl Context {
 
     /// Made by EDHOC, so that another handshake can make it again.
     pub(super) const fn is_replaceable(&self) -> bool {
-        self.name.is_none()
+        self.name.is_none() && self.renewal.is_none()
     }
 
     /// Whether it is over.

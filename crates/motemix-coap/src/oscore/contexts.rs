@@ -6,12 +6,14 @@ use std::time::Duration;
 use motemix_time::Instant;
 
 use super::context::{Context, crowd};
+use super::counters::Counters;
 use super::edhoc::Device;
 use super::exchange::{Asked, Exchange, Unopened, Unsent};
 use super::header::Header;
 use super::keys::{Id, Numbered};
 use super::message::{Message, number};
 use super::numbers::NumberStore;
+use super::renewal::{unwrapped, wrapped};
 use super::window::Window;
 use crate::{Code, Method};
 
@@ -39,31 +41,6 @@ impl Default for Settings {
     }
 }
 
-/// What happened, counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Messages whose OSCORE option or plaintext is none.
-    pub malformed: u64,
-    /// Requests for a context that is not here.
-    pub unknown_context: u64,
-    /// Requests and notifications that were seen before, or are too old to tell.
-    pub replayed: u64,
-    /// Messages that were altered or are under other keys.
-    pub altered: u64,
-    /// Requests that were asked for an Echo, because what came before a restart is forgotten.
-    pub asked_for_echo: u64,
-    /// Responses without protection to protected requests.
-    pub unprotected: u64,
-    /// Messages that were not sent for want of a number.
-    pub without_number: u64,
-    /// Contexts that were not taken up for want of a place.
-    pub full: u64,
-    /// Contexts that made room for others.
-    pub replaced: u64,
-    /// Contexts that were over.
-    pub expired: u64,
-}
-
 /// Which context. Numbers are not given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(u64);
@@ -86,11 +63,13 @@ pub struct Full;
 #[derive(Debug)]
 pub struct Contexts {
     settings: Settings,
-    contexts: BTreeMap<ContextId, Context>,
+    pub(super) contexts: BTreeMap<ContextId, Context>,
     /// By Recipient ID and ID Context. No two contexts have both alike.
-    by_name: BTreeMap<Asking, ContextId>,
+    pub(super) by_name: BTreeMap<Asking, ContextId>,
     next: u64,
-    counters: Counters,
+    /// How many clients that lost their contexts were looked at, and since when.
+    pub(super) renewals: (Instant, u32),
+    pub(super) counters: Counters,
 }
 
 /// Options that stand outside: for proxies, which OSCORE does not keep out (RFC 8613, section 4.1).
@@ -99,19 +78,14 @@ const OUTER: [u16; 4] = [number::URI_HOST, number::URI_PORT, number::HOP_LIMIT, 
 impl Contexts {
     /// None yet.
     pub const fn new(settings: Settings) -> Self {
-        let counters = Counters {
-            malformed: 0,
-            unknown_context: 0,
-            replayed: 0,
-            altered: 0,
-            asked_for_echo: 0,
-            unprotected: 0,
-            without_number: 0,
-            full: 0,
-            replaced: 0,
-            expired: 0,
-        };
-        Self { settings, contexts: BTreeMap::new(), by_name: BTreeMap::new(), next: 0, counters }
+        Self {
+            settings,
+            contexts: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            next: 0,
+            renewals: (Instant::from_micros(0), 0),
+            counters: Counters::NONE,
+        }
     }
 
     /// What happened so far.
@@ -167,11 +141,22 @@ impl Contexts {
             self.remove(same);
         }
         self.make_room(now, &context).inspect_err(|Full| self.counters.full += 1)?;
+        Ok(self.take_up(context))
+    }
+
+    /// Takes a context up for which there is a place.
+    pub(super) fn take_up(&mut self, context: Context) -> ContextId {
         let id = ContextId(self.next);
         self.next += 1;
         self.by_name.insert(context.asked_by(), id);
         self.contexts.insert(id, context);
-        Ok(id)
+        id
+    }
+
+    /// The context that both sides were given, if this one was made of it when that was lost; or
+    /// this one.
+    pub fn given(&self, id: ContextId) -> ContextId {
+        self.get(id).and_then(|context| context.given).unwrap_or(id)
     }
 
     fn make_room(&mut self, now: Instant, newcomer: &Context) -> Result<(), Full> {
@@ -239,10 +224,12 @@ impl Contexts {
     }
 
     /// Whose request this is.
-    fn find(&self, header: &Header) -> Option<ContextId> {
+    pub(super) fn find(&self, header: &Header) -> Option<ContextId> {
         let kid = Id::new(header.kid?)?;
-        if let Some(id) = self.by_name.get(&(kid, header.kid_context.map(Into::into))) {
-            return Some(*id);
+        let named = |name: Option<&[u8]>| self.by_name.get(&(kid, name.map(Into::into))).copied();
+        let unwrapped = || named(Some(header.kid_context.and_then(unwrapped)?));
+        if let Some(id) = named(header.kid_context).or_else(unwrapped) {
+            return Some(id);
         }
         // A client need not say its ID Context, if it is the only one with this identifier.
         let mut all = self.by_name.range((kid, None)..).take_while(|((found, _), _)| *found == kid);
@@ -263,7 +250,7 @@ impl Contexts {
     ) -> Result<(Message, Exchange), Unopened> {
         let opened = self.open_request(now, outer, store);
         if let Err(rejected) = &opened {
-            self.count(rejected);
+            self.counters.count(rejected);
         }
         opened
     }
@@ -360,6 +347,7 @@ impl Contexts {
             return Err(Unsent::ProxyUri);
         }
         let lifetime = self.settings.lifetime;
+        let id = self.current(id).ok_or(Unsent::Gone)?;
         let context = self.contexts.get_mut(&id).ok_or(Unsent::Gone)?;
         if context.is_expired(now, lifetime) {
             return Err(Unsent::Gone);
@@ -383,7 +371,8 @@ impl Contexts {
             outer.add(number::OBSERVE, value);
         }
         let request = Numbered { by: context.sender, number: sent };
-        let kid_context = context.id_context.as_deref();
+        let wrapped = context.id_context.as_deref().filter(|_| context.wraps).map(wrapped);
+        let kid_context = wrapped.as_deref().or(context.id_context.as_deref());
         let header = Header { partial_iv: Some(sent), kid_context, kid: Some(context.sender.as_bytes()) };
         outer.add(number::OSCORE, header.to_bytes());
         outer.payload = context.keys.seal(&request, &request, inner.to_bytes()).ok_or(Unsent::TooLong)?;
@@ -402,7 +391,7 @@ impl Contexts {
     ) -> Result<Message, Unopened> {
         let opened = self.open_response(now, asked, outer);
         if let Err(rejected) = &opened {
-            self.count(rejected);
+            self.counters.count(rejected);
         }
         opened
     }
@@ -418,6 +407,11 @@ impl Contexts {
         }
         let header = header_of(outer)?;
         let context = self.contexts.get_mut(&asked.context).ok_or(Unopened::UnknownContext)?;
+        let request = Numbered { by: context.sender, number: asked.request };
+        if let Some(kid_context) = header.kid_context.filter(|id| context.is_renewed_by(id)) {
+            let renewed = self.renewed(now, asked.context, kid_context, &request, outer);
+            return Err(renewed.map_or(Unopened::Altered, Unopened::Renewed));
+        }
         let is_other = header.kid.is_some_and(|kid| kid != context.recipient.as_bytes())
             || header.kid_context.is_some_and(|named| Some(named) != context.id_context.as_deref());
         if is_other {
@@ -426,7 +420,6 @@ impl Contexts {
         if !asked.is_new(header.partial_iv) {
             return Err(Unopened::Replayed);
         }
-        let request = Numbered { by: context.sender, number: asked.request };
         let numbered = match header.partial_iv {
             Some(number) => Numbered { by: context.recipient, number },
             None => request,
@@ -448,20 +441,6 @@ impl Contexts {
             inner.add(number::OBSERVE, asked.order());
         }
         Ok(inner)
-    }
-
-    const fn count(&mut self, rejected: &Unopened) {
-        let counters = &mut self.counters;
-        let counter = match rejected {
-            Unopened::Malformed => &mut counters.malformed,
-            Unopened::UnknownContext => &mut counters.unknown_context,
-            Unopened::Replayed => &mut counters.replayed,
-            Unopened::Altered => &mut counters.altered,
-            Unopened::Forgotten(_) => &mut counters.asked_for_echo,
-            Unopened::Unprotected => &mut counters.unprotected,
-            Unopened::NoNumber(_) => &mut counters.without_number,
-        };
-        *counter += 1;
     }
 }
 

@@ -120,7 +120,7 @@ const fn head_len(string: &[u8]) -> usize {
 }
 
 /// A byte string of CBOR in its shortest form with its head, and the rest.
-fn split_byte_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_byte_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let len = match *bytes {
         [head @ 0x40..=0x57, ..] => usize::from(head - 0x40),
         [0x58, len @ 24..=255, ..] => len.into(),

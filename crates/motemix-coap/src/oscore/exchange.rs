@@ -98,6 +98,9 @@ pub enum Unopened {
     Unprotected,
     /// There was no number for an answer.
     NoNumber(NoNumber),
+    /// The server has answered a client that lost its context: the request is to be sent again,
+    /// under this one, which has taken the place of the lost one (appendix B.2).
+    Renewed(ContextId),
 }
 
 impl Unopened {
@@ -109,7 +112,7 @@ impl Unopened {
             Self::Malformed => (Code::BAD_OPTION, "Failed to decode COSE"),
             Self::UnknownContext => (Code::UNAUTHORIZED, "Security context not found"),
             Self::Replayed => (Code::UNAUTHORIZED, "Replay detected"),
-            Self::Altered | Self::Unprotected => (Code::BAD_REQUEST, "Decryption failed"),
+            Self::Altered | Self::Unprotected | Self::Renewed(_) => (Code::BAD_REQUEST, "Decryption failed"),
             Self::NoNumber(_) => (Code::SERVICE_UNAVAILABLE, "Try again later"),
         };
         plain_answer(code, text)

@@ -5,6 +5,7 @@ use rand_core::CryptoRng;
 
 use super::edhoc::{self, Answer, Policy, Responder};
 use super::message::{Message, number};
+use super::renewal::Renewed;
 use super::{Contexts, Exchange, NumberStore};
 use crate::Peer;
 
@@ -63,7 +64,7 @@ impl Layer {
         match responder {
             Some(responder) if has_message_3 => {
                 match responder.unwrap_combined(now, &request, contexts, application.policy) {
-                    Ok(request) => self.open(now, &request, application),
+                    Ok(request) => self.open(now, from, &request, application, rng),
                     Err(answer) => Arrived::Answer(answer),
                 }
             }
@@ -73,14 +74,26 @@ impl Layer {
                     Answer::ProveAddress => Arrived::ProveAddress,
                 }
             }
-            _ if is_protected && !has_message_3 => self.open(now, &request, application),
+            _ if is_protected && !has_message_3 => self.open(now, from, &request, application, rng),
             // Without a responder, the EDHOC option stays: it is critical, and nobody understands
             // it.
             _ => Arrived::Plain(request),
         }
     }
 
-    fn open(&mut self, now: Instant, request: &Message, application: &mut Application) -> Arrived {
+    fn open<R: CryptoRng + ?Sized>(
+        &mut self,
+        now: Instant,
+        from: Sender,
+        request: &Message,
+        application: &mut Application,
+        rng: &mut R,
+    ) -> Arrived {
+        match self.contexts.renew(now, from.has_address, request, rng) {
+            Renewed::No | Renewed::Context => {}
+            Renewed::Answer(answer) => return Arrived::Answer(answer),
+            Renewed::ProveAddress => return Arrived::ProveAddress,
+        }
         match self.contexts.unprotect_request(now, request, application.store) {
             Ok((inner, exchange)) => Arrived::Protected(inner, exchange),
             Err(rejected) => Arrived::Answer(rejected.answer()),

@@ -6,4 +6,5 @@ mod many;
 mod outer;
 mod pair;
 mod protected;
+mod renewals;
 mod stories;

@@ -33,18 +33,22 @@ impl NumberStore for Disk {
     }
 }
 
-fn protect(endpoint: &mut Endpoint, side: usize, echo: Option<[u8; 8]>) -> ContextId {
-    let given = Preshared {
+/// What both sides were given.
+pub fn given(side: usize) -> Preshared<'static> {
+    Preshared {
         name: "door",
         master_secret: &[7; 16],
         master_salt: &[],
         id_context: None,
         sender: NAMES[side],
         recipient: NAMES[1 - side],
-    };
+    }
+}
+
+pub fn protect(endpoint: &mut Endpoint, side: usize, echo: Option<[u8; 8]>) -> ContextId {
     let mut contexts = Contexts::new(Bounds::default());
     let now = Instant::from_micros(1);
-    let context = Context::preshared(now, &given, Numbers::restored(0, 64), echo).expect("sound");
+    let context = Context::preshared(now, &given(side), Numbers::restored(0, 64), echo).expect("sound");
     let id = contexts.insert(now, context).expect("a place");
     let layer = Layer { contexts, responder: None };
     endpoint.protect(Protection { layer, policy: Box::new(AnyByValue), store: Box::new(Disk) });
@@ -79,7 +83,7 @@ pub fn ask(pair: &mut Pair, context: Option<ContextId>, request: Request) -> Cal
     pair.client.request_under(pair.now, address(SERVER), request, context).expect("there is room")
 }
 
-fn answer(pair: &mut Pair, context: Option<ContextId>, request: Request) -> Option<Response> {
+pub fn answer(pair: &mut Pair, context: Option<ContextId>, request: Request) -> Option<Response> {
     let call = ask(pair, context, request);
     pair.run(Duration::from_mins(10), |pair| pair.response(call).is_some() || pair.has_failed(call));
     pair.response(call).cloned()

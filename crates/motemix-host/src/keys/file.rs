@@ -203,6 +203,41 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// What stands behind `name` on the next line, as [`Lines::text`]; nothing may stand there,
+    /// with a blank behind the name or without one.
+    pub(super) fn optional_text(&mut self, name: &str) -> Option<&'a str> {
+        let mut ahead = Lines { path: self.path, rest: self.rest, line: self.line };
+        if ahead.next()? == name.as_bytes() {
+            *self = ahead;
+            return Some("");
+        }
+        self.text(name)
+    }
+
+    /// The bytes in hexadecimal on the next line, of which there are so many and which has to be
+    /// called `name` and to be the last. In constant time but for the answer and the length.
+    pub(super) fn last_secret(
+        mut self,
+        name: &str,
+        lengths: std::ops::RangeInclusive<usize>,
+        expected: &'static str,
+    ) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+        if !self.rest.is_empty() {
+            self.line += 1;
+        }
+        let digits = self.rest.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b" "));
+        // The end of the line is looked for at the end alone: no search passes over the digits.
+        let digits = digits.map(|digits| digits.strip_suffix(b"\n").unwrap_or(digits));
+        let digits = digits.map(|digits| digits.strip_suffix(b"\r").unwrap_or(digits));
+        let digits = digits.filter(|digits| digits.len() % 2 == 0 && lengths.contains(&(digits.len() / 2)));
+        let mut secret = Zeroizing::new(vec![0; digits.map_or(0, <[u8]>::len) / 2]);
+        // Disclosed: whether all of them are hexadecimal digits.
+        match digits.map(|digits| base16ct::mixed::decode(digits, &mut secret).is_ok()) {
+            Some(true) => Ok(secret),
+            _ => Err(self.malformed(expected)),
+        }
+    }
+
     fn next(&mut self) -> Option<&'a [u8]> {
         if self.rest.is_empty() {
             return None;

@@ -15,7 +15,9 @@ const SENDER: &str = "`sender` and the identifier of this side, 0 to 7 bytes in 
 const RECIPIENT: &str = "`recipient` and the identifier of the other side, 0 to 7 bytes in hexadecimal";
 const SALT: &str = "`salt` and bytes in hexadecimal, or no such line";
 const ID_CONTEXT: &str = "`id-context` and bytes in hexadecimal, or no such line";
-const SECRET: &str = "`secret` and 64 hex digits";
+const SECRET: &str = "`secret` and 16 to 255 bytes in hexadecimal, on the last line";
+/// Bytes of a master secret: what RFC 8613, appendix C, has, to what the broker takes.
+const SECRET_LENGTHS: std::ops::RangeInclusive<usize> = 16..=255;
 
 /// What both sides were given.
 pub struct SharedContext {
@@ -29,7 +31,7 @@ pub struct SharedContext {
     pub salt: Vec<u8>,
     /// Tells contexts with the same identifiers apart.
     pub id_context: Option<Vec<u8>>,
-    secret: Zeroizing<[u8; 32]>,
+    secret: Zeroizing<Vec<u8>>,
 }
 
 impl SharedContext {
@@ -59,12 +61,12 @@ impl SharedContext {
         let peer_id = id(&mut lines, "recipient", RECIPIENT)?;
         let salt = bytes(path, &mut lines, "salt", SALT)?.unwrap_or_default();
         let id_context = bytes(path, &mut lines, "id-context", ID_CONTEXT)?;
-        let secret = lines.last_seed("secret", SECRET)?;
+        let secret = lines.last_secret("secret", SECRET_LENGTHS, SECRET)?;
         Ok(Self { device, own_id, peer_id, salt, id_context, secret })
     }
 
     /// The master secret.
-    pub fn secret(&self) -> &[u8; 32] {
+    pub fn secret(&self) -> &[u8] {
         &self.secret
     }
 }
@@ -76,7 +78,7 @@ fn bytes(
     name: &str,
     expected: &'static str,
 ) -> Result<Option<Vec<u8>>, KeyError> {
-    let Some(digits) = lines.text(name) else { return Ok(None) };
+    let Some(digits) = lines.optional_text(name) else { return Ok(None) };
     let malformed = || KeyError::new(path, KeyProblem::Malformed { line: lines.line(), expected });
     hex::decode(digits).map(Some).map_err(|_| malformed())
 }
@@ -105,6 +107,13 @@ mod tests {
         assert_eq!((&least.own_id[..], &least.peer_id[..]), (&[1][..], &[2][..]));
         assert!(least.device.is_none() && least.salt.is_empty() && least.id_context.is_none());
         assert_eq!(least.secret(), &[0x5a; 32]);
+        for len in [16, 17, 32, 64, 255] {
+            for end in ["\n", "\r\n", ""] {
+                let text = format!("sender\nrecipient 02\nsecret {}{end}", "5A".repeat(len));
+                let shared = load(&text).unwrap();
+                assert_eq!((shared.secret(), &*shared.own_id), (&*vec![0x5a; len], &[][..]), "{len}");
+            }
+        }
         let device = "11".repeat(32);
         let all = format!("device {device}\nsender \nrecipient 0202\nsalt a5\nid-context 07\n{secret}");
         let all = load(&all).unwrap();
@@ -121,6 +130,12 @@ mod tests {
             (format!("sender 01\nrecipient 0102030405060708\n{secret}"), 3),
             (format!("sender 01\nrecipient 02\nsalt x\n{secret}"), 4),
             ("sender 01\nrecipient 02\nsecret 5a\n".to_owned(), 4),
+            (format!("sender 01\nrecipient 02\nsecret {}\n", "5a".repeat(15)), 4),
+            (format!("sender 01\nrecipient 02\nsecret {}\n", "5a".repeat(256)), 4),
+            (format!("sender 01\nrecipient 02\nsecret {}5\n", "5a".repeat(16)), 4),
+            (format!("sender 01\nrecipient 02\nsecret {}zz\n", "5a".repeat(16)), 4),
+            (format!("sender 01\nrecipient 02\nsecret {}\n\n", "5a".repeat(16)), 4),
+            (format!("sender01\nrecipient 02\n{secret}"), 1),
         ] {
             match load(&lines).unwrap_err().problem {
                 KeyProblem::Malformed { line: said, .. } => assert_eq!(said, line, "{lines}"),

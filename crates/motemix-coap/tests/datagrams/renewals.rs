@@ -1,0 +1,188 @@
+//! Clients that have lost their context get a new one of what both sides were given (RFC 8613,
+//! appendix B.2).
+
+use std::time::Duration;
+
+use motemix_coap::message::{Message, option};
+use motemix_coap::oscore::edhoc::AnyByValue;
+use motemix_coap::oscore::{Context, Contexts, Counters, Layer, NothingStored, Settings as Bounds};
+use motemix_coap::{Code, DropReason, Endpoint, Protection, Response};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng as _;
+
+use crate::pair::{CLIENT, Pair, SERVER, address};
+use crate::protected::{self, answer, ask, given, put};
+
+/// The client forgets all but what it was given.
+fn forget(pair: &mut Pair, seed: u64) -> motemix_coap::oscore::ContextId {
+    let mut contexts = Contexts::new(Bounds::default());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let context = Context::lost(pair.now, &given(0), &mut rng).expect("sound");
+    let id = contexts.insert(pair.now, context).expect("a place");
+    let layer = Layer { contexts, responder: None };
+    // Nothing has to be on a disk for it.
+    pair.client.protect(Protection { layer, policy: Box::new(AnyByValue), store: Box::new(NothingStored) });
+    id
+}
+
+fn counters(server: &mut Endpoint) -> Counters {
+    *server.protection().expect("it speaks OSCORE").layer.contexts.counters()
+}
+
+#[test]
+fn a_client_that_lost_its_context_gets_a_new_one_by_two_exchanges() {
+    for seed in 0..8 {
+        let (mut pair, before, value) = protected::pair(seed);
+        (pair.loss, pair.repeat, pair.delay) = (40, 60, Duration::from_millis(300));
+        assert!(answer(&mut pair, Some(before), put(b"1")).is_some());
+        for (run, len) in [(1, 3), (2, 5000)] {
+            let id = forget(&mut pair, 100 * seed + run);
+            let body = vec![run as u8; len];
+            let response = answer(&mut pair, Some(id), put(&body)).expect("it gets through");
+            assert_eq!((response.code, &*value.borrow()), (Code::CHANGED, &body), "seed {seed}");
+            assert_eq!(counters(&mut pair.server).renewed, run, "seed {seed}");
+            // From then on it asks under the new one, by the name that the application knows.
+            assert!(answer(&mut pair, Some(id), put(b"2")).is_some());
+            assert_eq!(counters(&mut pair.server).renewed, run, "seed {seed}");
+        }
+    }
+}
+
+/// The application knows whose requests they are: by the context that both sides were given.
+#[test]
+fn a_new_context_is_that_of_whom_the_lost_one_was_given() {
+    let (mut pair, _, _) = protected::pair(1);
+    let contexts = &pair.server.protection().expect("it speaks OSCORE").layer.contexts;
+    assert_eq!(contexts.len(), 1);
+    let mut seen = Vec::new();
+    for run in 0..3 {
+        let id = forget(&mut pair, run);
+        let call = ask(&mut pair, Some(id), put(b"1"));
+        while seen.len() as u64 == run {
+            while let Some(sent) = pair.client.poll_transmit() {
+                let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &sent.bytes);
+            }
+            if let Some(incoming) = pair.server.poll_request() {
+                let given = pair.server.given_context(&incoming.ticket);
+                assert_ne!(given, pair.server.context(&incoming.ticket));
+                seen.push(given);
+                pair.server.respond(pair.now, incoming.ticket, &Response::new(Code::CHANGED), false);
+            }
+            while let Some(sent) = pair.server.poll_transmit() {
+                let _ = pair.client.handle_datagram(pair.now, address(SERVER), &sent.bytes);
+            }
+        }
+        assert!(!pair.client.is_under_way(call));
+    }
+    assert!(seen[0].is_some() && seen.iter().all(|given| *given == seen[0]));
+    assert_eq!(pair.server.protection().expect("it speaks OSCORE").layer.contexts.len(), 1);
+}
+
+/// The server was started again, and has forgotten what the client remembers: it begins itself.
+#[test]
+fn a_server_that_lost_a_new_context_makes_another_with_its_client() {
+    let (mut pair, _, _) = protected::pair(2);
+    let id = forget(&mut pair, 5);
+    assert!(answer(&mut pair, Some(id), put(b"1")).is_some());
+    for restart in 0..3 {
+        pair.server = Endpoint::new(motemix_coap::Settings::default(), [restart; 32]);
+        protected::protect(&mut pair.server, 1, Some([restart; 8]));
+        assert!(answer(&mut pair, Some(id), put(b"2")).is_some());
+        assert_eq!(counters(&mut pair.server).renewed, 1);
+    }
+}
+
+/// What goes over the wire of a run: first request, its answer, second request, its answer.
+fn recorded(pair: &mut Pair, seed: u64) -> [Vec<u8>; 4] {
+    let id = forget(pair, seed);
+    ask(pair, Some(id), put(b"1"));
+    let mut all = Vec::new();
+    while all.len() < 4 {
+        let sent = pair.client.poll_transmit().expect("a request");
+        pair.server.handle_datagram(pair.now, address(CLIENT), &sent.bytes).expect("taken");
+        if let Some(incoming) = pair.server.poll_request() {
+            pair.server.respond(pair.now, incoming.ticket, &Response::new(Code::CHANGED), false);
+        }
+        let answer = pair.server.poll_transmit().expect("an answer");
+        pair.client.handle_datagram(pair.now, address(SERVER), &answer.bytes).expect("taken");
+        all.extend([sent.bytes, answer.bytes]);
+    }
+    all.try_into().expect("four")
+}
+
+#[test]
+fn recorded_messages_of_a_run_make_nothing_happen() {
+    let (mut pair, _, _) = protected::pair(3);
+    let [first, answered, second, _] = recorded(&mut pair, 1);
+    let replay = |pair: &mut Pair, datagram: &[u8], id: u8| {
+        let mut datagram = datagram.to_vec();
+        datagram[2..4].copy_from_slice(&[id, id]);
+        let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &datagram);
+        assert!(pair.server.poll_request().is_none());
+        Message::read(&pair.server.poll_transmit().expect("an answer").bytes).expect("a message")
+    };
+    // The first one is answered under another R2, which nobody goes on with.
+    let again = replay(&mut pair, &first, 1);
+    let answered = Message::read(&answered).expect("a message");
+    assert!(again.option(option::OSCORE).is_some());
+    assert_ne!(again.option(option::OSCORE), answered.option(option::OSCORE));
+    assert_ne!(again.payload, answered.payload);
+    let replayed = replay(&mut pair, &second, 2);
+    assert_eq!(
+        (Code::of_byte(replayed.code), &replayed.payload[..]),
+        (Some(Code::UNAUTHORIZED), &b"Replay detected"[..])
+    );
+    // After another run, and after the server was started again, its R2 is nobody's.
+    recorded(&mut pair, 2);
+    assert!(replay(&mut pair, &second, 3).option(option::OSCORE).is_some());
+    pair.server = Endpoint::new(motemix_coap::Settings::default(), [9; 32]);
+    protected::protect(&mut pair.server, 1, Some([9; 8]));
+    assert!(replay(&mut pair, &second, 4).option(option::OSCORE).is_some());
+    assert_eq!(counters(&mut pair.server).renewed, 0);
+    // R2 is good for a while.
+    let id = forget(&mut pair, 7);
+    ask(&mut pair, Some(id), put(b"1"));
+    let sent = pair.client.poll_transmit().expect("a request");
+    let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &sent.bytes);
+    let answer = pair.server.poll_transmit().expect("an answer");
+    pair.client.handle_datagram(pair.now, address(SERVER), &answer.bytes).expect("taken");
+    let late = pair.client.poll_transmit().expect("a second request");
+    pair.now = pair.now + Duration::from_mins(5);
+    let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &late.bytes);
+    assert!(pair.server.poll_request().is_none());
+    assert_eq!(counters(&mut pair.server).renewed, 0);
+}
+
+/// A kid and any kid context cost the server two derivations of keys: strangers get so many of them.
+#[test]
+fn strangers_who_claim_to_have_lost_a_context_have_to_prove_their_addresses() {
+    let (mut pair, _, _) = protected::pair(4);
+    let (mut refused, mut unproven) = (0, 0);
+    for number in 0..200_u64 {
+        let id = forget(&mut pair, number);
+        ask(&mut pair, Some(id), put(b"1"));
+        let mut bytes = pair.client.poll_transmit().expect("a request").bytes;
+        *bytes.last_mut().expect("a tag") ^= 1;
+        bytes[2..4].copy_from_slice(&(number as u16).to_be_bytes());
+        match pair.server.handle_datagram(pair.now, address(1000 + number as u16), &bytes) {
+            Err(DropReason::Refused) => refused += 1,
+            Err(DropReason::Unproven) => unproven += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((refused, unproven), (32, 168));
+    // Whoever proves its address goes on, and so does everybody a second later.
+    let id = forget(&mut pair, 1000);
+    ask(&mut pair, Some(id), put(b"1"));
+    let mut first = Message::read(&pair.client.poll_transmit().expect("a request").bytes).expect("a message");
+    while pair.server.poll_transmit().is_some() {}
+    let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &first.write());
+    let refusal = Message::read(&pair.server.poll_transmit().expect("an answer").bytes).expect("a message");
+    first.push(option::ECHO, refusal.option(option::ECHO).expect("a value"));
+    first.id += 1;
+    assert_eq!(pair.server.handle_datagram(pair.now, address(CLIENT), &first.write()), Ok(()));
+    while pair.server.poll_transmit().is_some() {}
+    pair.now = pair.now + Duration::from_secs(1);
+    let id = forget(&mut pair, 1001);
+    assert!(answer(&mut pair, Some(id), put(b"1")).is_some());
+}
