@@ -2,6 +2,7 @@
 
 mod device;
 mod mosquitto;
+mod real_home_assistant;
 
 use device::Device;
 use mosquitto::{Mosquitto, Network, story, until};
@@ -14,6 +15,12 @@ use std::sync::Arc;
 
 const OPEN: &str = "allow_anonymous true";
 const FAST: &str = "limits = { pause_least = 1, pause_most = 1 }\n";
+
+/// The registry of RFC 8428, 12.1, and that of RFC 8798.
+const UNITS: &str = "m kg g s A K cd mol Hz rad sr N Pa J W C V F Ohm S Wb T H Cel lm lx Bq Gy Sv kat m2 m3 l m/s \
+    m/s2 m3/s l/s W/m2 cd/m2 bit bit/s lat lon pH dB dBW Bspl count / % %RH %EL EL 1/s 1/min beat/min beats S/m B VA VAs var \
+    vars J/m kg/m3 deg NTU ms min h MHz kW kVA kvar Ah Wh kWh varh kvarh kVAh Wh/km KiB GB Mbit/s B/s MB/s mV mA dBm \
+    ug/m3 mm/h m/h ppm /100 /1000 hPa mm cm km km/h";
 
 /// A device's topic, and the device's registration.
 fn known(device: &Device, name: &str) -> Vec<Change> {
@@ -58,7 +65,9 @@ fn a_signed_sensor_appears_in_home_assistant_by_itself_and_goes_with_its_topic()
         assert_eq!(config["state_class"], "measurement");
         assert_eq!(config["state_topic"], STATE);
         assert_eq!(config["expire_after"], 120);
-        assert_eq!(config["availability_topic"], "motemix/motemix/availability");
+        let availability = config["availability"].as_array().unwrap();
+        assert_eq!(availability[0]["topic"], "motemix/motemix/availability");
+        assert_eq!((&availability[1]["topic"], &config["availability_mode"]), (&STATE.into(), &"all".into()));
         assert_eq!(config["device"]["serial_number"], device.identity.to_string());
         assert_eq!(config["origin"]["name"], "motemix");
 
@@ -384,5 +393,142 @@ fn hostile_names_stay_apart_in_mqtt() {
         let templates: Vec<_> = configs.map(|config| config.json()["value_template"].to_string()).collect();
         assert!(!templates.is_empty());
         assert!(templates.iter().all(|template| template.contains("'e_2ev_5fi_2dl_3a-x'")), "{templates:#?}");
+    });
+}
+
+#[test]
+fn a_meter_keeps_all_its_entities_when_broker_and_mqtt_start_again() {
+    story(async {
+        let network = Network::start(&[]).await;
+        let mut mosquitto = Mosquitto::start(OPEN);
+        let mut bridging = network.bridge(&mosquitto, FAST);
+        let meter = network.create("meter").await;
+        let all =
+            r#"[{"n":"power","u":"W","v":1},{"n":"energy","u":"kWh","v":2},{"n":"battery","u":"%EL","v":3}]"#;
+        network.put_senml(&meter, all).await;
+        network.put_senml(&meter, r#"[{"n":"energy","u":"kWh","v":4}]"#).await;
+        bridging.until("done", |status| status.counters.discoveries_sent == 3).await;
+        bridging.stop().await;
+        // MQTT has forgotten everything, so that all that comes is from the bridge that starts now.
+        mosquitto.kill();
+        mosquitto.restart();
+        let mut listener = mosquitto.listen("#");
+        let mut bridging = network.bridge(&mosquitto, FAST);
+        let state = listener.next("motemix/meter/state").await.json();
+        let values = ["power", "energy", "battery"].map(|name| state["readings"][name]["value"].clone());
+        assert_eq!(values, [1, 4, 3]);
+        let status = bridging.until("done", |status| status.counters.discoveries_sent == 3).await;
+        assert_eq!(status.counters.removed, 0, "{status:?}");
+    });
+}
+
+#[test]
+fn a_sensor_that_ended_is_not_alive_again_after_mqtt_or_the_bridge_start_anew() {
+    story(async {
+        // It was heard last a day ago; the store still has that.
+        let mut state = known(&Device::new(1), "cellar");
+        let day_ago =
+            u64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+        state.push(Change::Value(
+            TopicId("t1".into()),
+            Some(Arc::new(motemix_broker::state::Value {
+                published: Moment::from_millis(day_ago - 86_400_000),
+                content_format: Some(format::SENML_JSON),
+                payload: br#"[{"n":"t","u":"Cel","v":34,"ut":60}]"#[..].into(),
+                signed: motemix_broker::state::Signed::Unchecked,
+            })),
+        ));
+        let network = Network::start(&state).await;
+        let mut mosquitto = Mosquitto::start(OPEN);
+        // What an earlier bridge left there.
+        let mark = ["-r", "-D", "publish", "user-property", "motemix-bridge", "motemix"];
+        mosquitto.publish("motemix/cellar/state", r#"{"value":34,"readings":{"t":{"value":34}}}"#, &mark);
+        let mut listener = mosquitto.listen("#");
+        listener.next("motemix/cellar/state").await;
+        let mut bridging = network.bridge(&mosquitto, FAST);
+        let gone = |m: &mosquitto::Message| m.topic() == "motemix/cellar/state" && m.text().is_empty();
+        listener.until("that it is taken away", gone).await;
+        bridging.until("listening", |status| status.listening).await;
+        mosquitto.publish("homeassistant/status", "online", &[]);
+        bridging.until("telling all again", |status| status.counters.discoveries_sent == 2).await;
+        mosquitto.kill();
+        mosquitto.restart();
+        let mut late = mosquitto.listen("#");
+        bridging.until("telling all once more", |status| status.counters.discoveries_sent == 3).await;
+        bridging.stop().await;
+        let end = |m: &mosquitto::Message| m.topic().ends_with("availability") && m.text() == "offline";
+        late.until("the end", end).await;
+        let is_state = |m: &&mosquitto::Message| m.topic().ends_with("/state") && !m.text().is_empty();
+        assert_eq!(late.seen.iter().filter(is_state).count(), 0, "{:#?}", late.seen);
+        assert_eq!(listener.seen.iter().filter(is_state).count(), 1, "{:#?}", listener.seen);
+    });
+}
+
+#[test]
+fn a_reading_ends_in_mqtt_when_its_time_is_over_though_another_goes_on() {
+    story(async {
+        let network = Network::start(&[]).await;
+        let mosquitto = Mosquitto::start(OPEN);
+        let mut listener = mosquitto.listen("motemix/house/state");
+        let _bridging = network.bridge(&mosquitto, FAST);
+        let house = network.create("house").await;
+        network.put_senml(&house, r#"[{"n":"fast","v":1,"ut":1},{"n":"slow","v":2,"ut":3000}]"#).await;
+        let state = listener.next("motemix/house/state").await;
+        assert!(state.properties()["message-expiry-interval"].as_u64().unwrap() <= 6000);
+        let ended = |m: &mosquitto::Message| m.json()["readings"].get("fast").is_none();
+        let state = listener.until("that one has ended", ended).await;
+        assert_eq!(state.json()["readings"]["slow"]["value"], 2);
+    });
+}
+
+#[test]
+fn two_bridges_of_one_name_say_so_and_do_not_drop_each_other_all_the_time() {
+    story(async {
+        let network = Network::start(&[]).await;
+        let mosquitto = Mosquitto::start(OPEN);
+        let settings = "limits = { pause_least = 1, pause_most = 3600 }";
+        let is_told =
+            |status: &Status| status.trouble.as_ref().is_some_and(|line| line.contains("its own mqtt.name"));
+        let mut first = network.bridge(&mosquitto, settings);
+        first.until("connected", |status| status.listening).await;
+        let mut second = network.bridge(&mosquitto, settings);
+        second.until("connected", |status| status.connected).await;
+        // Whichever notices it leaves the other alone from then on.
+        first.until("told", is_told).await;
+        let topic = network.create("a").await;
+        for value in 0..100 {
+            network.put_senml(&topic, &format!(r#"[{{"n":"t","v":{value}}}]"#)).await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let (first, second) = (first.status().counters, second.status().counters);
+        assert!(first.lost + second.lost <= 4, "{first:?} {second:?}");
+    });
+}
+
+#[test]
+fn a_command_that_is_dropped_is_said_with_what_to_do() {
+    story(async {
+        let network = Network::start(&[]).await;
+        let mosquitto = Mosquitto::start(OPEN);
+        let mote = "devices/00112233445566778899aabbccddeeff/readings";
+        network.create(mote).await;
+        network.create("door").await;
+        // Nothing may be commanded.
+        let mut bridging = network.bridge(&mosquitto, FAST);
+        bridging.until("listening", |status| status.listening).await;
+        let cases = [
+            (format!("motemix/{mote}/set"), "motemix broker command"),
+            ("motemix/door/set".to_owned(), "mqtt.commands.topics"),
+            ("motemix/window/set".to_owned(), "no such topic"),
+        ];
+        for (topic, remedy) in cases {
+            mosquitto.publish(&topic, "open", &[]);
+            let said = bridging
+                .until("told", |status| status.notice.as_ref().is_some_and(|line| line.contains(&topic)))
+                .await;
+            let line = said.notice.unwrap();
+            assert!(line.contains(remedy) && !line.contains('\n'), "{line}");
+        }
+        assert_eq!(bridging.status().counters.unknown_topics, 3);
     });
 }

@@ -1,11 +1,13 @@
 //! What MQTT gets for what the broker has, without any network.
 
+mod home_assistant;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use motemix_broker::bridge::{Kind, Message, Mirror, Settings, quantity};
+use motemix_broker::bridge::{Kind, Message, Mirror, Settings};
 use motemix_broker::state::{Registration, RegistrationId, Signed, Topic, TopicId, Value};
 use motemix_broker::{Change, Moment, State};
 use motemix_coap::format;
@@ -132,89 +134,6 @@ fn the_examples_of_rfc_8428_arrive_with_the_values_of_their_resolved_forms() {
         }
     }
     assert!(seen >= 15, "{seen}");
-}
-
-/// Whether a discovery message is one that Home Assistant documents.
-fn check_discovery(schema: &Json, topic: &str, config: &Json) {
-    let has = |list: &Json, key: &str| list.as_array().unwrap().iter().any(|known| known == key);
-    let levels: Vec<&str> = topic.split('/').collect();
-    let [_, component, object_id, "config"] = levels[..] else { panic!("{topic}") };
-    assert!(object_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{topic}");
-    assert_eq!(config["unique_id"], object_id);
-    for key in config.as_object().unwrap().keys() {
-        assert!(has(&schema[component], key), "{topic}: {key}");
-    }
-    for key in schema["required"].as_array().unwrap() {
-        assert!(config.get(key.as_str().unwrap()).is_some(), "{topic}: {key}");
-    }
-    for key in config["device"].as_object().unwrap().keys() {
-        assert!(has(&schema["device"], key), "{topic}: {key}");
-    }
-    assert!(!config["device"]["identifiers"].as_array().unwrap().is_empty());
-    let origin = config["origin"].as_object().unwrap();
-    assert!(origin.contains_key("name"));
-    for key in origin.keys() {
-        assert!(key == "name" || has(&schema["origin"]["optional"], key), "{topic}: {key}");
-    }
-    if let Some(class) = config.get("device_class") {
-        let allowed = &schema["device_classes"][class.as_str().unwrap()];
-        let unit = config.get("unit_of_measurement").unwrap_or(&Json::Null);
-        assert!(allowed["units"].as_array().unwrap().contains(unit), "{topic}: {class} in {unit}");
-        assert!(
-            allowed["state_classes"].as_array().unwrap().contains(&config["state_class"]),
-            "{topic}: {class}"
-        );
-    }
-}
-
-/// The registry of RFC 8428, 12.1, and that of RFC 8798.
-const UNITS: &str = "m kg g s A K cd mol Hz rad sr N Pa J W C V F Ohm S Wb T H Cel lm lx Bq Gy Sv kat m2 m3 l m/s \
-    m/s2 m3/s l/s W/m2 cd/m2 bit bit/s lat lon pH dB dBW Bspl count / % %RH %EL EL 1/s 1/min beat/min beats S/m B VA VAs var \
-    vars J/m kg/m3 deg NTU ms min h MHz kW kVA kvar Ah Wh kWh varh kvarh kVAh Wh/km KiB GB Mbit/s B/s MB/s mV mA dBm \
-    ug/m3 mm/h m/h ppm /100 /1000 hPa mm cm km km/h";
-
-#[test]
-fn all_units_of_senml_are_documented_ones_in_home_assistant() {
-    let schema = vector("broker/home-assistant.json");
-    let names =
-        ["t", "battery", "humidity", "moisture", "co2", "co", "pm1", "pm25", "pm10", "rain", "water", "gas"];
-    let names = names.iter().chain(["atmospheric_pressure"].iter());
-    let mut classes = std::collections::BTreeSet::new();
-    for name in names {
-        for unit in UNITS.split_ascii_whitespace() {
-            let mut mirror = mirror("");
-            mirror.apply(&creation(topic("all")));
-            mirror.apply(&senml("all", &format!(r#"[{{"n":"{name}","u":"{unit}","v":1}}]"#)));
-            let sent = sent(&mut mirror);
-            assert_eq!(sent.len(), 2, "{name} in {unit}");
-            for (topic, message) in &sent {
-                if message.kind == Kind::Discovery {
-                    let config = json(message);
-                    check_discovery(&schema, topic, &config);
-                    classes.extend(config.get("device_class").map(ToString::to_string));
-                }
-            }
-        }
-    }
-    assert!(classes.len() > 30, "{classes:?}");
-    // Units that anybody makes up are shown to nobody.
-    assert_eq!(quantity(Some("{{ evil }}"), "t").unit, None);
-}
-
-#[test]
-fn true_and_false_are_documented_entities_too() {
-    let schema = vector("broker/home-assistant.json");
-    let mut mirror = mirror("");
-    let device = Identity::from_bytes([7; 32]);
-    mirror.apply(&registration("r", Some(device), "door-3"));
-    mirror.apply(&creation(Topic { device: Some(device), ..topic("door") }));
-    mirror.apply(&senml("door", r#"[{"n":"open","vb":false},{"n":"why","vs":"wind"}]"#));
-    let sent = sent(&mut mirror);
-    assert_eq!(sent.len(), 3);
-    for (topic, message) in sent.iter().filter(|(_, message)| message.kind == Kind::Discovery) {
-        check_discovery(&schema, topic, &json(message));
-        assert_eq!(json(message)["device"]["name"], "door-3");
-    }
 }
 
 fn registration(id: &str, device: Option<Identity>, endpoint: &str) -> Change {
@@ -428,6 +347,7 @@ fn settings_that_make_no_sense_are_refused_with_line_and_remedy() {
             "mqtt.toml:2: mqtt.home_assistant.expire_after",
             "at least 1",
         ),
+        ("home_assistant = { page = \"8680\" }", "mqtt.toml:2: mqtt.home_assistant.page", "write an address"),
         ("import = [{ from = \"#\", to = \"a/{#}\" }]", "mqtt.toml:2: mqtt.import[0].from", "itself sends"),
         (
             "import = [{ from = \"+/x/state\", to = \"a\" }]",

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::mirror::{MARK, Mirror};
 use super::publisher::Order;
+use super::session::INSTANCE;
 use super::settings::Plan;
 use crate::policy::device_in;
 use crate::state::TopicId;
@@ -20,6 +21,8 @@ pub(super) enum Act {
     Found(String),
     /// Home Assistant is there again.
     HomeAssistant,
+    /// While this bridge was away, another one was there under its name.
+    Namesake,
     /// Publish here.
     Publish(Order),
     /// Nothing, for a reason that was counted.
@@ -31,12 +34,21 @@ pub(super) enum Act {
 pub(super) struct Inbound {
     plan: Arc<Plan>,
     rate: Bucket,
+    /// A number of this process.
+    instance: String,
+    /// Whether this process was connected before.
+    was_connected: bool,
 }
 
 impl Inbound {
-    pub(super) fn new(plan: Arc<Plan>, now: Instant) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, instance: String, now: Instant) -> Self {
         let rate = Bucket::new(plan.settings().limits.rate_in, now);
-        Self { plan, rate }
+        Self { plan, rate, instance, was_connected: false }
+    }
+
+    /// A connection ended, over which this bridge had said that it is there.
+    pub(super) fn was_connected(&mut self) {
+        self.was_connected = true;
     }
 
     /// `sweeping`: what the bridge sends comes back, until all that was retained before has come.
@@ -55,11 +67,19 @@ impl Inbound {
         let is_own = properties.iter().any(|(name, value)| name == MARK && value == self.plan.id());
         let is_below_own = self.plan.is_below_own(topic);
         if is_own {
-            let is_availability = topic == self.plan.availability_topic();
+            if topic == self.plan.availability_topic() {
+                let is_of_this = properties.iter().any(|(name, id)| name == INSTANCE && *id == self.instance);
+                let is_online = &message.payload[..] == b"online";
+                return match (is_of_this, message.retain) {
+                    (true, false) if sweeping && is_online => Act::SweepEnds,
+                    // Before, this process wrote there last.
+                    (false, true) if self.was_connected => Act::Namesake,
+                    _ => Act::Nothing,
+                };
+            }
             return match (sweeping && is_below_own, message.retain) {
-                (true, true) if !is_availability => Act::Found(topic.to_owned()),
-                (true, false) if is_availability => Act::SweepEnds,
-                (true, _) => Act::Nothing,
+                (true, true) => Act::Found(topic.to_owned()),
+                (true, false) => Act::Nothing,
                 (false, _) => {
                     count(&mut mirror.counters.loops);
                     Act::Nothing
@@ -77,6 +97,11 @@ impl Inbound {
         let Some(order) = self.order(mirror, topic, message) else { return Act::Nothing };
         if !self.rate.take(now) {
             count(&mut mirror.counters.too_many);
+            mirror.notices.say("messages from MQTT", "", || {
+                "more messages come from MQTT than mqtt.limits.rate_in allows, and some are dropped; raise it, \
+                 or narrow mqtt.import"
+                    .to_owned()
+            });
             return Act::Nothing;
         }
         Act::Publish(order)
@@ -87,18 +112,11 @@ impl Inbound {
         let below = topic.strip_prefix(self.plan.settings().prefix.as_str());
         let form = below.and_then(|below| below.strip_prefix('/')?.strip_suffix("/set"));
         let (order, format, most) = if let Some(form) = form {
-            let commands = &self.plan.settings().commands;
-            let Some((_, name)) = mirror.topic_of_form(form).filter(|(_, name)| self.plan.may_command(name))
-            else {
-                count(&mut mirror.counters.unknown_topics);
-                return None;
-            };
-            if message.retain {
-                count(&mut mirror.counters.retained_commands);
-                return None;
-            }
-            let name = format!("{name}{}", commands.suffix);
-            (order_to(mirror, name, topic, true), commands.format, limits.payload_in)
+            (
+                self.command(mirror, topic, form, message)?,
+                self.plan.settings().commands.format,
+                limits.payload_in,
+            )
         } else {
             let mut routes = self.plan.routes().iter();
             let found = routes.find_map(|route| Some((route, route.name_for(topic)?)));
@@ -108,6 +126,12 @@ impl Inbound {
             };
             if name.is_empty() || name.split('/').any(str::is_empty) || name.chars().any(char::is_control) {
                 count(&mut mirror.counters.malformed);
+                mirror.notices.say("imports", topic, || {
+                    format!(
+                        "what MQTT has at {topic:?} is not imported: no topic can have the name {name:?}; \
+                         correct `to` of mqtt.import, or publish to another topic"
+                    )
+                });
                 return None;
             }
             let import = &route.import;
@@ -121,15 +145,69 @@ impl Inbound {
             }
             (order, import.format, import.payload.unwrap_or(limits.payload_in))
         };
-        if message.payload.len() > most as usize {
+        let length = message.payload.len();
+        if length > most as usize {
             count(&mut mirror.counters.too_long);
+            mirror.notices.say("messages from MQTT", topic, || {
+                format!(
+                    "what MQTT has at {topic:?} is dropped: it has {length} bytes, and {most} are allowed; \
+                     raise mqtt.limits.payload_in, or payload of the import"
+                )
+            });
             return None;
         }
         if message.payload.is_empty() || !format.is_form_of(&message.payload) {
             count(&mut mirror.counters.malformed);
+            // To take away what is retained is no mistake.
+            if !message.payload.is_empty() {
+                mirror.notices.say("messages from MQTT", topic, || {
+                    format!(
+                        "what MQTT has at {topic:?} is dropped: it is no {}; correct `format` of mqtt.import \
+                         or mqtt.commands, or what is published there",
+                        format.name()
+                    )
+                });
+            }
             return None;
         }
         Some(Order { format: format.content_format(), payload: message.payload.to_vec(), ..order })
+    }
+
+    /// A command for the topic whose name has this form, if there is one and it may be commanded.
+    fn command(&self, mirror: &mut Mirror, topic: &str, form: &str, message: &Publish) -> Option<Order> {
+        let commands = &self.plan.settings().commands;
+        let name = mirror.topic_of_form(form).map(|(_, name)| name.clone());
+        let Some(name) = name.filter(|name| self.plan.may_command(name)) else {
+            count(&mut mirror.counters.unknown_topics);
+            let why = match mirror.topic_of_form(form) {
+                None => "there is no such topic here; look at its name".to_owned(),
+                Some((_, name)) if device_in(name).is_some() => {
+                    "a mote obeys commands that one of its servers signed; give them with `motemix object \
+                     command` and `motemix broker command`"
+                        .to_owned()
+                }
+                Some((_, name)) => {
+                    format!(
+                        "mqtt.commands.topics has no pattern for {name:?}; add one, if it may be commanded"
+                    )
+                }
+            };
+            let line = || format!("a command from MQTT at {topic:?} is dropped: {why}");
+            mirror.notices.say("commands", topic, line);
+            return None;
+        };
+        if message.retain {
+            count(&mut mirror.counters.retained_commands);
+            mirror.notices.say("old commands", topic, || {
+                format!(
+                    "MQTT retains a command at {topic:?}: it is old, and is not carried out; publish commands \
+                     without retaining them, and take it away with `mosquitto_pub -r -n -t {topic}`"
+                )
+            });
+            return None;
+        }
+        let name = format!("{name}{}", commands.suffix);
+        Some(order_to(mirror, name, topic, true))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What MQTT shall retain, and what of it has still to be sent.
 
+mod entities;
+mod records;
 mod sending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -7,16 +9,17 @@ use std::sync::Arc;
 
 use motemix_object::Identity;
 
+use super::device::DeviceInfo;
 use super::discovery::Entity;
 use super::names::level_of_topic;
-use super::reading::Readings;
-use super::settings::Plan;
+use super::notices::Notices;
+use super::settings::{Export, Plan};
 use super::status::Counters;
 use crate::state::{RegistrationId, Topic, TopicId, Value};
-use crate::{Change, State};
+use crate::{Change, Moment, State};
+use records::Record;
+pub use records::{OlderRecord, RecordChange};
 
-/// The most entities of one topic.
-const MAX_ENTITIES: usize = 32;
 /// Properties and the fixed header of a message have room in this.
 const OVERHEAD: usize = 1024;
 /// Marks what a bridge sent, with its name.
@@ -60,6 +63,10 @@ struct Entry {
     value: Option<Arc<Value>>,
     /// Whether it goes to MQTT, and has room there.
     exported: bool,
+    /// The newest record of each SenML name, by key.
+    records: BTreeMap<String, Record>,
+    /// When the next of them is too old to be believed.
+    due: Option<Moment>,
     /// By key; an entity stays when a value comes without it.
     entities: BTreeMap<String, Entity>,
     /// Where discovery messages of it are retained.
@@ -78,9 +85,13 @@ pub struct Mirror {
     /// Discovery messages of all topics.
     configs: usize,
     /// Who registered which device, and as what.
-    registrations: BTreeMap<RegistrationId, (Identity, Arc<str>)>,
-    devices: BTreeMap<Identity, BTreeMap<RegistrationId, Arc<str>>>,
+    registrations: BTreeMap<RegistrationId, (Identity, Arc<DeviceInfo>)>,
+    devices: BTreeMap<Identity, BTreeMap<RegistrationId, Arc<DeviceInfo>>>,
     of_device: BTreeMap<Identity, BTreeSet<TopicId>>,
+    /// When records of topics are too old to be believed.
+    schedule: BTreeSet<(Moment, TopicId)>,
+    /// Names of topics and keys of records that are to be kept over a restart, or not any more.
+    unkept: BTreeSet<(Arc<str>, String)>,
     wanted: BTreeMap<Arc<str>, Source>,
     queue: VecDeque<Arc<str>>,
     queued: HashSet<Arc<str>>,
@@ -88,6 +99,8 @@ pub struct Mirror {
     max_packet: usize,
     /// What is counted here.
     pub counters: Counters,
+    /// Lines for people.
+    pub notices: Notices,
 }
 
 impl Mirror {
@@ -103,11 +116,14 @@ impl Mirror {
             registrations: BTreeMap::new(),
             devices: BTreeMap::new(),
             of_device: BTreeMap::new(),
+            schedule: BTreeSet::new(),
+            unkept: BTreeSet::new(),
             wanted: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: HashSet::new(),
             is_connected: false,
             counters: Counters::default(),
+            notices: Notices::default(),
         }
     }
 
@@ -149,9 +165,8 @@ impl Mirror {
             Change::Topic(id, None) => self.remove_topic(id),
             Change::Value(id, value) => self.set_value(id, value.as_ref()),
             Change::Registration(id, registration) => {
-                let device = registration
-                    .as_ref()
-                    .and_then(|registration| Some((registration.device?, registration.name())));
+                let device =
+                    registration.as_ref().and_then(|it| Some((it.device?, Arc::new(DeviceInfo::of(it)))));
                 self.set_registration(id, device);
             }
             Change::Freshness(..) => {}
@@ -248,13 +263,6 @@ impl Mirror {
         }
     }
 
-    fn unwant_all(&mut self, configs: &BTreeMap<String, Arc<str>>) {
-        self.configs = self.configs.saturating_sub(configs.len());
-        for config in configs.values() {
-            self.unwant(config);
-        }
-    }
-
     fn set_topic(&mut self, id: &TopicId, topic: &Arc<Topic>) {
         if let Some(entry) = self.topics.get_mut(id) {
             if entry.topic == *topic {
@@ -267,9 +275,17 @@ impl Mirror {
             }
             self.remove_topic(id);
         }
-        let mut exported = self.plan.exports(topic);
+        let name = &*topic.name;
+        let export = self.plan.export_of(topic);
+        let mut exported = export == Export::Yes;
+        if let Export::No(why) = export {
+            self.notices.say("topics", name, || format!("the topic {name:?} does not go to MQTT: {why}"));
+        }
         if exported && self.exported >= self.plan.settings().limits.topics as usize {
             self.counters.topics_left_out = self.counters.topics_left_out.saturating_add(1);
+            self.notices.say("topics", name, || {
+                format!("the topic {name:?} does not go to MQTT: there is no room; raise mqtt.limits.topics")
+            });
             exported = false;
         }
         self.exported = self.exported.saturating_add(usize::from(exported));
@@ -281,13 +297,17 @@ impl Mirror {
             topic: topic.clone(),
             value: None,
             exported,
+            records: BTreeMap::new(),
+            due: None,
             entities: BTreeMap::new(),
             configs: BTreeMap::new(),
         };
         self.topics.insert(id.clone(), entry);
+        self.set_commands(&topic.name);
     }
 
     fn remove_topic(&mut self, id: &TopicId) {
+        self.forget_records(id);
         let Some(entry) = self.topics.remove(id) else { return };
         self.exported = self.exported.saturating_sub(usize::from(entry.exported));
         let form = level_of_topic(&entry.topic.name);
@@ -306,6 +326,7 @@ impl Mirror {
         if entry.exported {
             self.unwant(&self.plan.state_topic(&entry.topic.name).into());
         }
+        self.set_commands(&entry.topic.name);
     }
 
     fn set_value(&mut self, id: &TopicId, value: Option<&Arc<Value>>) {
@@ -321,39 +342,13 @@ impl Mirror {
             let configs = std::mem::take(&mut entry.configs);
             entry.entities.clear();
             let state = self.plan.state_topic(&entry.topic.name).into();
+            self.forget_records(id);
             self.unwant_all(&configs);
             self.unwant(&state);
             return;
         };
-        let readings = Readings::of(value);
-        let expire_after = self.plan.settings().home_assistant.expire_after;
-        let mut left_out = readings.left_out;
-        let mut changed = false;
-        for (key, reading) in &readings.by_key {
-            let entity = Entity::of(key, reading, expire_after);
-            if entry.entities.get(key) == Some(&entity) {
-                continue;
-            }
-            if entry.entities.len() >= MAX_ENTITIES && !entry.entities.contains_key(key) {
-                left_out = left_out.saturating_add(1);
-                continue;
-            }
-            // A new message, also where the old one was.
-            if let Some(config) = entry.configs.remove(key) {
-                self.configs = self.configs.saturating_sub(1);
-                self.wanted.remove(&config);
-                if self.is_connected && self.queued.insert(config.clone()) {
-                    self.queue.push_back(config);
-                }
-            }
-            entry.entities.insert(key.clone(), entity);
-            changed = true;
-        }
-        let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
-        self.counters.readings_left_out = self.counters.readings_left_out.saturating_add(left_out);
-        if changed {
-            self.set_configs(id);
-        }
+        self.merge(id, value);
+        self.set_entities(id);
         self.send_state(id);
     }
 
@@ -362,66 +357,6 @@ impl Mirror {
         if entry.exported && entry.value.is_some() {
             let topic = self.plan.state_topic(&entry.topic.name).into();
             self.want(topic, Source::State(id.clone()));
-        }
-    }
-
-    fn set_registration(&mut self, id: &RegistrationId, new: Option<(Identity, Arc<str>)>) {
-        let old = self.registrations.get(id);
-        if old == new.as_ref() {
-            return;
-        }
-        let mut touched = BTreeSet::new();
-        if let Some((device, _)) = old.cloned() {
-            self.registrations.remove(id);
-            if let Some(names) = self.devices.get_mut(&device) {
-                names.remove(id);
-                if names.is_empty() {
-                    self.devices.remove(&device);
-                }
-            }
-            touched.insert(device);
-        }
-        if let Some((device, endpoint)) = new {
-            self.registrations.insert(id.clone(), (device, endpoint.clone()));
-            self.devices.entry(device).or_default().insert(id.clone(), endpoint);
-            touched.insert(device);
-        }
-        for device in touched {
-            let topics: Vec<TopicId> = self.of_device.get(&device).into_iter().flatten().cloned().collect();
-            for topic in topics {
-                if let Some(entry) = self.topics.get_mut(&topic) {
-                    // They carry the device's name: all are sent again, or taken away.
-                    let configs = std::mem::take(&mut entry.configs);
-                    self.unwant_all(&configs);
-                }
-                self.set_configs(&topic);
-            }
-        }
-    }
-
-    /// Wants discovery messages of all entities that have none; a device's, while it is registered.
-    fn set_configs(&mut self, id: &TopicId) {
-        let plan = Arc::clone(&self.plan);
-        let Some(discovery) = plan.discovery() else { return };
-        let Some(entry) = self.topics.get_mut(id) else { return };
-        if entry.topic.device.is_some_and(|device| !self.devices.contains_key(&device)) {
-            return;
-        }
-        let mut new = Vec::new();
-        for (key, entity) in &entry.entities {
-            if !entry.configs.contains_key(key) {
-                if self.configs >= plan.settings().limits.entities as usize {
-                    self.counters.entities_left_out = self.counters.entities_left_out.saturating_add(1);
-                    continue;
-                }
-                self.configs += 1;
-                let topic: Arc<str> = entity.config_topic(&plan, discovery, &entry.topic).into();
-                entry.configs.insert(key.clone(), topic.clone());
-                new.push((topic, Source::Config(id.clone(), key.clone())));
-            }
-        }
-        for (topic, source) in new {
-            self.want(topic, source);
         }
     }
 }

@@ -6,16 +6,17 @@ use motemix_coap::format;
 use motemix_object::{Identity, SealedReading};
 use motemix_readings::jws;
 use motemix_readings::senml::{Number, Pack, ResolvedRecord, Value as Measured};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::names::object_id;
 use crate::state::{Signed, Topic, Value};
 
 /// Records of a pack that are shown; the newest of each name.
-const MAX_READINGS: usize = 32;
+pub(super) const MAX_READINGS: usize = 32;
 
 /// One thing that was measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// Its SenML name in full; may be empty.
     pub name: String,
@@ -130,8 +131,13 @@ pub(super) fn verified_by<'t>(topic: &'t Topic, value: &Value) -> Option<(&'t Id
     }
 }
 
-/// The payload of a state topic.
-pub(super) fn state_json(topic: &Topic, value: &Value, readings: &Readings) -> Vec<u8> {
+/// The payload of a state topic, with readings by their keys; `is_pack` if the value is SenML.
+pub(super) fn state_json(
+    topic: &Topic,
+    value: &Value,
+    is_pack: bool,
+    readings: &BTreeMap<&str, &Reading>,
+) -> Vec<u8> {
     let mut state = Map::new();
     state.insert("topic".to_owned(), Json::from(&*topic.name));
     state.insert("published".to_owned(), json!(seconds_of(value)));
@@ -141,17 +147,17 @@ pub(super) fn state_json(topic: &Topic, value: &Value, readings: &Readings) -> V
         state.insert("verified_by".to_owned(), Json::from(device.to_string()));
         state.insert("sequence".to_owned(), Json::from(sequence));
     }
-    if readings.by_key.is_empty() {
-        if let Some((name, content)) = other_content(value) {
-            state.insert(name.to_owned(), content);
-        }
-    } else {
-        if readings.by_key.len() == 1
-            && let Some(Json::Object(only)) = readings.by_key.values().next().map(Reading::to_json)
+    if let Some((name, content)) = other_content(value).filter(|_| !is_pack) {
+        state.insert(name.to_owned(), content);
+    }
+    if !readings.is_empty() {
+        if readings.len() == 1
+            && is_pack
+            && let Some(Json::Object(only)) = readings.values().next().map(|reading| reading.to_json())
         {
             state.extend(only);
         }
-        let by_key = readings.by_key.iter().map(|(key, reading)| (key.clone(), reading.to_json()));
+        let by_key = readings.iter().map(|(key, reading)| ((*key).to_owned(), reading.to_json()));
         state.insert("readings".to_owned(), Json::Object(by_key.collect()));
     }
     Json::Object(state).to_string().into_bytes()

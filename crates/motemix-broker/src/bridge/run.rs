@@ -1,6 +1,7 @@
 //! Holds a connection to the MQTT broker, and what goes over it.
 
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +12,7 @@ use super::backoff::Backoff;
 use super::inbound::{Act, Inbound, count};
 use super::mirror::Mirror;
 use super::publisher::{self, Order, Outcome};
+use super::record_file::RecordFile;
 use super::session::{Heard, Session};
 use super::settings::Plan;
 use super::status::Status;
@@ -27,12 +29,25 @@ pub struct Bridge {
     status: watch::Sender<Status>,
     /// The line that was told last.
     told: Option<String>,
+    /// The last line about what was left out.
+    notice: Option<String>,
+    /// Whether it was told that another bridge has this one's name.
+    has_told_of_namesake: bool,
+    /// Where the newest records are kept over a restart.
+    folder: Option<PathBuf>,
+    file: Option<RecordFile>,
+    /// When their changes are written.
+    write_at: Option<Instant>,
 }
 
 /// How long what was retained before may take to come.
 const SWEEP: Duration = Duration::from_secs(10);
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long changes of records wait for more of them before they are written.
+const WRITE: Duration = Duration::from_secs(1);
+/// The clock on the wall, by which records grow old, is looked at so often at least.
+const LOOK: Duration = Duration::from_mins(1);
 
 impl Bridge {
     /// A bridge, and where it says how it is doing.
@@ -40,8 +55,27 @@ impl Bridge {
         let plan = Arc::new(plan);
         let (status, watched) = watch::channel(Status::default());
         let mirror = Mirror::new(Arc::clone(&plan));
-        let inbound = Inbound::new(Arc::clone(&plan), Instant::now());
-        (Self { plan, mirror, inbound, status, told: None }, watched)
+        let inbound = Inbound::new(Arc::clone(&plan), String::new(), Instant::now());
+        let bridge = Self {
+            plan,
+            mirror,
+            inbound,
+            status,
+            told: None,
+            notice: None,
+            has_told_of_namesake: false,
+            folder: None,
+            file: None,
+            write_at: None,
+        };
+        (bridge, watched)
+    }
+
+    /// Keeps the newest record of each SenML name in a file of this folder, over a restart.
+    #[must_use]
+    pub fn keeping_records_in(mut self, folder: &Path) -> Self {
+        self.folder = Some(folder.to_owned());
+        self
     }
 
     /// Runs until `stop` is done. `draw` gives random numbers, for pauses.
@@ -52,10 +86,14 @@ impl Bridge {
         let (done, mut outcomes) = mpsc::channel(queue);
         let publisher = tokio::spawn(publisher::publish(inner.clone(), taken, done));
         let mut feed = self.take_state(&inner);
+        self.open_file();
         let (least, most) = self.plan.pauses();
         let mut backoff = Backoff::new(least, most);
+        let instance = instance(draw());
+        self.inbound = Inbound::new(Arc::clone(&self.plan), instance.clone(), Instant::now());
         loop {
-            let ended = match Session::open(&self.plan) {
+            let begin = Instant::now();
+            let ended = match Session::open(&self.plan, &instance) {
                 Ok(mut session) => {
                     let inside =
                         Inside { inner: &inner, feed: &mut feed, orders: &orders, outcomes: &mut outcomes };
@@ -70,18 +108,77 @@ impl Bridge {
             self.mirror.disconnected();
             let Some(trouble) = ended else { break };
             count(&mut self.mirror.counters.lost);
+            // One that ends at once is no success: two bridges of one name end each other's.
+            if begin.elapsed() > most {
+                backoff.reset();
+            }
             if trouble.is_for_people() {
                 backoff.be_patient();
             }
-            self.tell(&trouble.to_string());
+            self.tell_trouble(&trouble);
             self.show(false, false);
             let until = Instant::now() + backoff.pause(draw());
             if self.wait(until, &inner, &mut feed, &mut outcomes, &mut stop).await {
                 break;
             }
         }
+        self.write_records();
         self.show(false, false);
         publisher.abort();
+    }
+
+    /// What was kept over a restart.
+    fn open_file(&mut self) {
+        let Some(folder) = &self.folder else { return };
+        match RecordFile::open(folder, self.plan.id()) {
+            Ok((file, records)) => {
+                self.file = Some(file);
+                self.mirror.restore(records, now());
+            }
+            Err(error) => tracing::warn!(
+                "the bridge to MQTT begins without the records of SenML names that newest values lack: {error}"
+            ),
+        }
+    }
+
+    fn write_records(&mut self) {
+        self.write_at = None;
+        let changes = self.mirror.take_record_changes();
+        let Some(file) = self.file.as_mut().filter(|_| !changes.is_empty()) else { return };
+        if let Err(error) = file.write(&changes) {
+            self.mirror.notices.say("the bridge's file", "", || {
+                format!("records of SenML names that newest values lack may be gone after a restart: {error}")
+            });
+        }
+    }
+
+    /// When there is something to do without anything that happens.
+    fn wake(&mut self) -> Instant {
+        let at = Instant::now();
+        if self.write_at.is_none() && self.mirror.has_record_changes() {
+            self.write_at = Some(at + WRITE);
+        }
+        let due = self.mirror.next_due().map(|due| {
+            let left = due.as_millis().saturating_sub(now().as_millis());
+            at + Duration::from_millis(left).min(LOOK)
+        });
+        due.into_iter().chain(self.write_at).min().unwrap_or(at + LOOK)
+    }
+
+    /// Does what is due, and tells what there is to tell.
+    fn attend(&mut self) {
+        self.mirror.expire(now());
+        if self.write_at.is_some_and(|at| at <= Instant::now()) {
+            self.write_records();
+        }
+        self.say_notices();
+    }
+
+    fn say_notices(&mut self) {
+        while let Some(line) = self.mirror.notices.next_line() {
+            tracing::warn!("{line}");
+            self.notice = Some(line);
+        }
     }
 
     /// Listens first and looks then, so that nothing is missed.
@@ -114,9 +211,12 @@ impl Bridge {
         stop: &mut (impl Future<Output = ()> + Unpin),
     ) -> bool {
         loop {
+            self.say_notices();
+            let wake = self.wake();
             tokio::select! {
                 () = &mut *stop => return true,
                 () = tokio::time::sleep_until(until) => return false,
+                () = tokio::time::sleep_until(wake) => self.attend(),
                 update = feed.next() => self.take(update, inner, feed),
                 Some(outcome) = outcomes.recv() => self.learn(outcome),
             }
@@ -132,6 +232,7 @@ impl Bridge {
         stop: &mut (impl Future<Output = ()> + Unpin),
     ) -> Option<Trouble> {
         let Inside { inner, feed, orders, outcomes } = inside;
+        let mut is_announced = false;
         loop {
             while session.has_room() {
                 let Some(message) = self.mirror.next(now()) else { break };
@@ -140,16 +241,19 @@ impl Bridge {
                     break;
                 }
             }
+            self.say_notices();
             self.show(session.is_connected(), session.is_listening());
+            let wake = self.wake();
             tokio::select! {
                 () = &mut *stop => return None,
+                () = tokio::time::sleep_until(wake) => self.attend(),
                 heard = session.next() => match heard {
                     Heard::Connected { max_packet } => {
-                        backoff.reset();
                         count(&mut self.mirror.counters.connected);
                         self.quieten();
                         tracing::info!(host = %self.plan.settings().host, "the MQTT broker is reached");
                         session.begin(&self.plan, Instant::now() + SWEEP);
+                        is_announced = true;
                         self.mirror.connected(max_packet);
                     }
                     Heard::Message(message) => {
@@ -159,6 +263,10 @@ impl Bridge {
                             Act::HomeAssistant => {
                                 count(&mut self.mirror.counters.home_assistant_online);
                                 self.mirror.send_all();
+                            }
+                            Act::Namesake => {
+                                backoff.be_patient();
+                                self.tell_trouble(&Trouble::TakenOver);
                             }
                             Act::Publish(order) => if orders.try_send(order).is_err() {
                                 count(&mut self.mirror.counters.too_many);
@@ -180,7 +288,12 @@ impl Bridge {
                             self.tell(&trouble.to_string());
                         }
                     }
-                    Heard::Ended(trouble) => return Some(trouble),
+                    Heard::Ended(trouble) => {
+                        if is_announced {
+                            self.inbound.was_connected();
+                        }
+                        return Some(trouble);
+                    }
                 },
                 update = feed.next() => self.take(update, inner, feed),
                 Some(outcome) = outcomes.recv() => self.learn(outcome),
@@ -206,6 +319,17 @@ impl Bridge {
         }
     }
 
+    /// Tells a person what is wrong: of another bridge with this one's name once and for all, for
+    /// each of them comes back again and again.
+    fn tell_trouble(&mut self, trouble: &Trouble) {
+        let is_namesake = *trouble == Trouble::TakenOver;
+        if is_namesake && std::mem::replace(&mut self.has_told_of_namesake, true) {
+            self.told = Some(trouble.to_string());
+            return;
+        }
+        self.tell(&trouble.to_string());
+    }
+
     /// Tells a person, once.
     fn tell(&mut self, line: &str) {
         if self.told.as_deref() != Some(line) {
@@ -220,7 +344,13 @@ impl Bridge {
     }
 
     fn show(&self, connected: bool, listening: bool) {
-        let new = Status { connected, listening, trouble: self.told.clone(), counters: self.mirror.counters };
+        let new = Status {
+            connected,
+            listening,
+            trouble: self.told.clone(),
+            notice: self.notice.clone(),
+            counters: self.mirror.counters,
+        };
         self.status.send_if_modified(|status| {
             let differs = *status != new;
             *status = new;
@@ -235,6 +365,12 @@ struct Inside<'b> {
     feed: &'b mut Feed,
     orders: &'b mpsc::Sender<Order>,
     outcomes: &'b mut mpsc::Receiver<Outcome>,
+}
+
+/// A number that no other process has, be it of this machine.
+fn instance(draw: u64) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{draw:016x}-{:x}-{:x}", std::process::id(), since.as_nanos())
 }
 
 /// When messages expire is told in whole seconds of a clock on the wall.

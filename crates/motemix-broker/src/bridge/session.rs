@@ -9,14 +9,15 @@ use std::time::Duration;
 use rumqttc::Outgoing;
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
-    Filter, LastWill, Packet, PubAckReason, Publish, PublishProperties, RetainForwardRule,
-    SubscribeReasonCode,
+    Filter, LastWill, LastWillProperties, Packet, PubAckReason, Publish, PublishProperties,
+    RetainForwardRule, SubscribeReasonCode,
 };
 use rumqttc::v5::{AsyncClient, ConnectionError, Event, MqttOptions};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::discovery::Component;
 use super::mirror::{Kind, MARK, Message};
 use super::settings::Plan;
 use super::trouble::Trouble;
@@ -27,6 +28,8 @@ const EVENTS: usize = 64;
 const HEAD: u32 = 80 * 1024;
 /// Seconds for the connection and for its answer.
 const PATIENCE: u64 = 10;
+/// Marks availability with a number of the process that sent it.
+pub(super) const INSTANCE: &str = "motemix-instance";
 
 /// What a connection says.
 #[derive(Debug)]
@@ -59,6 +62,7 @@ pub(super) struct Session {
     sweep: Option<Instant>,
     /// For what comes from others.
     is_asked: bool,
+    instance: String,
     was_refused: bool,
 }
 
@@ -75,12 +79,12 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Begins to connect.
-    pub(super) fn open(plan: &Plan) -> Result<Self, Trouble> {
-        let options = options(plan)?;
+    /// Begins to connect. `instance` is a number of this process.
+    pub(super) fn open(plan: &Plan, instance: &str) -> Result<Self, Trouble> {
+        let options = options(plan, instance)?;
         let window = usize::from(plan.settings().limits.in_flight);
         // Room for all that may wait at once, so that nothing has to be waited for here.
-        let rules = plan.routes().len().saturating_add(plan.command_filters().len());
+        let rules = plan.routes().len();
         let (client, mut connection) =
             AsyncClient::new(options, window.saturating_add(rules).saturating_add(16));
         let (sender, events) = mpsc::channel(EVENTS);
@@ -106,6 +110,7 @@ impl Session {
             subscribing: HashMap::new(),
             sweep: None,
             is_asked: false,
+            instance: instance.to_owned(),
             was_refused: false,
         })
     }
@@ -162,13 +167,13 @@ impl Session {
         Ok(())
     }
 
-    fn subscribe(&mut self, filter: String, no_local: bool) {
+    fn subscribe(&mut self, filter: String, no_local: bool, retained: RetainForwardRule) {
         let wanted = Filter {
             path: filter.clone(),
             qos: QoS::AtLeastOnce,
             nolocal: no_local,
             preserve_retain: false,
-            retain_forward_rule: RetainForwardRule::OnEverySubscribe,
+            retain_forward_rule: retained,
         };
         if self.client.try_subscribe_many([wanted]).is_ok() {
             self.filters.push_back(filter);
@@ -177,8 +182,10 @@ impl Session {
 
     fn available(&mut self, plan: &Plan, payload: &str) {
         let topic: Arc<str> = plan.availability_topic().into();
-        let mark = vec![(MARK.to_owned(), plan.id().to_owned())];
-        let properties = PublishProperties { user_properties: mark, ..PublishProperties::default() };
+        let properties = PublishProperties {
+            user_properties: marks(plan, &self.instance),
+            ..PublishProperties::default()
+        };
         let _ = self.publish(&topic, None, payload.into(), properties);
     }
 
@@ -186,7 +193,7 @@ impl Session {
     /// back, and is a sign that all that was retained before has come.
     pub(super) fn begin(&mut self, plan: &Plan, until: Instant) {
         for filter in sweep_filters(plan) {
-            self.subscribe(filter, false);
+            self.subscribe(filter, false, RetainForwardRule::OnEverySubscribe);
         }
         self.available(plan, "online");
         self.sweep = Some(until);
@@ -201,11 +208,14 @@ impl Session {
         for filter in sweep_filters(plan) {
             let _ = self.client.try_unsubscribe(filter);
         }
+        // Commands, and whatever else somebody publishes there and should hear that it is dropped.
+        // What is retained of it has come already.
+        self.subscribe(below_prefix(plan), true, RetainForwardRule::Never);
         let status = plan.discovery().map(|_| plan.home_assistant_status());
         let imports = plan.routes().iter().map(|route| route.import.from.clone());
-        let filters: Vec<String> = status.into_iter().chain(plan.command_filters()).chain(imports).collect();
+        let filters: Vec<String> = status.into_iter().chain(imports).collect();
         for filter in filters {
-            self.subscribe(filter, true);
+            self.subscribe(filter, true, RetainForwardRule::OnEverySubscribe);
         }
         self.is_asked = true;
     }
@@ -312,9 +322,9 @@ impl Session {
 /// Where this bridge may have left something.
 fn sweep_filters(plan: &Plan) -> Vec<String> {
     let discovery = plan.discovery().into_iter().flat_map(|prefix| {
-        ["sensor", "binary_sensor"].map(|component| format!("{prefix}/{component}/+/config"))
+        Component::ALL.map(|component| format!("{prefix}/{}/+/config", component.as_str()))
     });
-    std::iter::once(format!("{}/#", plan.settings().prefix)).chain(discovery).collect()
+    std::iter::once(below_prefix(plan)).chain(discovery).collect()
 }
 
 /// The host as the client takes it: an address of IPv6 in brackets, and its interface by number.
@@ -332,7 +342,16 @@ fn host(host: &str, port: u16) -> String {
     }
 }
 
-fn options(plan: &Plan) -> Result<MqttOptions, Trouble> {
+fn below_prefix(plan: &Plan) -> String {
+    format!("{}/#", plan.settings().prefix)
+}
+
+/// Who says whether a bridge is there.
+fn marks(plan: &Plan, instance: &str) -> Vec<(String, String)> {
+    vec![(MARK.to_owned(), plan.id().to_owned()), (INSTANCE.to_owned(), instance.to_owned())]
+}
+
+fn options(plan: &Plan, instance: &str) -> Result<MqttOptions, Trouble> {
     let settings = plan.settings();
     let host = host(&settings.host, settings.port);
     let mut options = MqttOptions::new(format!("motemix-bridge-{}", settings.name), host, settings.port);
@@ -344,7 +363,17 @@ fn options(plan: &Plan) -> Result<MqttOptions, Trouble> {
     options.set_max_packet_size(Some(most.saturating_add(HEAD)));
     options.set_receive_maximum(Some(settings.limits.queue_in));
     options.set_outgoing_inflight_upper_limit(settings.limits.in_flight);
-    options.set_last_will(LastWill::new(plan.availability_topic(), "offline", QoS::AtLeastOnce, true, None));
+    let properties = LastWillProperties {
+        delay_interval: None,
+        payload_format_indicator: None,
+        message_expiry_interval: None,
+        content_type: None,
+        response_topic: None,
+        correlation_data: None,
+        user_properties: marks(plan, instance),
+    };
+    let availability = plan.availability_topic();
+    options.set_last_will(LastWill::new(availability, "offline", QoS::AtLeastOnce, true, Some(properties)));
     if let Some(user) = &settings.user {
         let password = match &settings.password_file {
             Some(file) => fs::read_to_string(file).map_err(|error| Trouble::Password(error.to_string()))?,

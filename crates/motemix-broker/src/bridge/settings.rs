@@ -15,6 +15,7 @@ use crate::policy::Pattern;
 pub(super) use filter::Route;
 use filter::overlaps;
 pub use filter::{Import, ImportFormat};
+pub(super) use plan::Export;
 pub use plan::Plan;
 
 /// What the section says.
@@ -88,11 +89,13 @@ pub struct HomeAssistant {
     /// Seconds after which a value that did not come again is unknown; without it, twice what the
     /// readings themselves promise.
     pub expire_after: Option<u32>,
+    /// Where people reach the broker's page; without it, where it listens.
+    pub page: Option<String>,
 }
 
 impl Default for HomeAssistant {
     fn default() -> Self {
-        Self { discovery: true, prefix: "homeassistant".to_owned(), expire_after: None }
+        Self { discovery: true, prefix: "homeassistant".to_owned(), expire_after: None, page: None }
     }
 }
 
@@ -242,7 +245,8 @@ impl Settings {
             }
             routes.push(route);
         }
-        Ok(Plan { settings: self, export, listed: BTreeSet::new(), commands, routes })
+        let page = self.home_assistant.page.clone();
+        Ok(Plan { settings: self, export, listed: BTreeSet::new(), commands, routes, page })
     }
 
     fn check_connection(&self, field: &dyn Fn(&str) -> String) -> Result<(), Fault> {
@@ -312,6 +316,16 @@ impl Settings {
         if self.home_assistant.expire_after == Some(0) {
             let remedy = "use at least 1, or leave it out";
             return Err(Fault::new(field("home_assistant.expire_after"), "is 0", remedy));
+        }
+        let is_address = |page: &String| {
+            let rest = ["http://", "https://"].iter().find_map(|scheme| page.strip_prefix(scheme));
+            rest.is_some_and(|rest| {
+                !rest.is_empty() && !rest.contains(|c: char| c.is_whitespace() || c.is_control())
+            })
+        };
+        if let Some(page) = self.home_assistant.page.as_ref().filter(|page| !is_address(page)) {
+            let remedy = "write an address, such as http://broker.lan:8680/";
+            return Err(Fault::new(field("home_assistant.page"), format!("is {page:?}"), remedy));
         }
         Ok(())
     }

@@ -96,6 +96,8 @@ pub struct Status {
     pub listening: bool,
     /// What is wrong and what to do, in one line, until it is over.
     pub trouble: Option<String>,
+    /// What was left out last, why, and what to do.
+    pub notice: Option<String>,
     /// What it counts.
     pub counters: Counters,
 }

@@ -280,6 +280,7 @@ impl Network {
         let text = format!("port = {}\nhost = \"127.0.0.1\"\n{settings}", mosquitto.port);
         let settings: Settings = motemix_toml::parse(Path::new("mqtt.toml"), &text).unwrap();
         let (bridge, status) = Bridge::new(settings.plan("mqtt").unwrap());
+        let bridge = bridge.keeping_records_in(self.folder.path());
         let (stop, stopped) = oneshot::channel::<()>();
         let mut number = 0_u64;
         // The shortest pauses.

@@ -1,10 +1,12 @@
 //! What is sent next, as bytes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::records::Record;
 use super::{Kind, MARK, Message, Mirror, OVERHEAD, Source};
 use crate::Moment;
-use crate::bridge::reading::{Readings, state_json, verified_by};
+use crate::bridge::reading::{state_json, verified_by};
 use crate::state::TopicId;
 
 impl Mirror {
@@ -19,7 +21,16 @@ impl Mirror {
         };
         let length = message.as_ref().map_or(0, |message| message.payload.len().saturating_add(OVERHEAD));
         let is_too_long = length > self.max_packet;
-        self.counters.too_long = self.counters.too_long.saturating_add(u64::from(is_too_long));
+        if is_too_long {
+            self.counters.too_long = self.counters.too_long.saturating_add(1);
+            let most = self.max_packet;
+            self.notices.say("messages to MQTT", &topic, || {
+                format!(
+                    "what is to be at {topic:?} in MQTT has {length} bytes, and {most} are allowed; raise \
+                     mqtt.limits.payload_out, or in mosquitto max_packet_size"
+                )
+            });
+        }
         // Better nothing than something old.
         let message = message.filter(|_| !is_too_long);
         Some(message.unwrap_or_else(|| Message {
@@ -35,11 +46,26 @@ impl Mirror {
         vec![(MARK.to_owned(), self.plan.id().to_owned())]
     }
 
+    /// Nothing, if all that was measured is too old to be believed.
     fn state(&self, id: &TopicId, mqtt: &Arc<str>, now: Moment) -> Option<Message> {
         let entry = self.topics.get(id)?;
         let (topic, value) = (&entry.topic, entry.value.as_ref()?);
-        let left = topic.expires.map(|end| end.as_millis().saturating_sub(now.as_millis()).div_ceil(1000));
-        if left == Some(0) {
+        let left = |end: Moment| end.as_millis().saturating_sub(now.as_millis()).div_ceil(1000);
+        let is_pack = entry.records.values().any(|record| record.is_newest);
+        let live = entry.records.iter().filter(|(_, record)| record.is_live(now));
+        let readings: BTreeMap<_, _> = live.map(|(key, record)| (key.as_str(), &record.reading)).collect();
+        let mut expiry = topic.expires.map(left);
+        if is_pack {
+            // MQTT forgets it when the last of its records is too old (MQTT 5, 3.3.2.3.3).
+            let ends = entry.records.values().filter(|record| record.is_live(now)).map(Record::expires);
+            let last = ends.collect::<Option<Vec<Moment>>>().map(|ends| ends.into_iter().max());
+            match last {
+                Some(None) => return None,
+                Some(Some(end)) => expiry = Some(expiry.map_or(left(end), |topic| topic.min(left(end)))),
+                None => {}
+            }
+        }
+        if expiry == Some(0) {
             return None;
         }
         let mut properties = self.mark();
@@ -52,8 +78,8 @@ impl Mirror {
         Some(Message {
             kind: Kind::State,
             topic: mqtt.clone(),
-            payload: state_json(topic, value, &Readings::of(value)),
-            expiry: left.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
+            payload: state_json(topic, value, is_pack, &readings),
+            expiry: expiry.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
             properties,
         })
     }
@@ -61,10 +87,10 @@ impl Mirror {
     fn config(&self, id: &TopicId, key: &str, mqtt: &Arc<str>) -> Option<Message> {
         let entry = self.topics.get(id)?;
         let topic = &entry.topic;
-        let endpoints = topic.device.as_ref().and_then(|device| self.devices.get(device));
+        let infos = topic.device.as_ref().and_then(|device| self.devices.get(device));
         // Of several registrations, the first: it stays the same one.
-        let endpoint = endpoints.and_then(|endpoints| endpoints.values().next());
-        let config = entry.entities.get(key)?.config(&self.plan, topic, endpoint.map(|name| &**name));
+        let info = infos.and_then(|infos| infos.values().next());
+        let config = entry.entities.get(key)?.config(&self.plan, topic, info.map(|info| &**info));
         Some(Message {
             kind: Kind::Discovery,
             topic: mqtt.clone(),

@@ -57,6 +57,17 @@ impl ImportFormat {
         }
     }
 
+    /// For people.
+    pub(in crate::bridge) const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text in UTF-8",
+            Self::Json => "JSON",
+            Self::SenmlJson => "SenML in JSON",
+            Self::SenmlCbor => "SenML in CBOR",
+            Self::Octets => "message",
+        }
+    }
+
     /// Whether a payload is of the format.
     pub fn is_form_of(self, payload: &[u8]) -> bool {
         use motemix_readings::senml::Pack;

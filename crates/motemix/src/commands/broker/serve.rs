@@ -73,7 +73,10 @@ async fn run(
     for OwnIdentity { identity, algorithm } in &opened.identities {
         eprintln!("motemix: identity {identity} ({})", algorithm.name());
     }
-    let bridge = bridge.map(Bridge::new);
+    let bridge = bridge.map(|plan| match args.page {
+        Some(address) => Bridge::new(plan.with_page(address)),
+        None => Bridge::new(plan),
+    });
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
         settings.listen = address;
@@ -98,6 +101,7 @@ async fn run(
         // Dropping the other end says it too.
         let _ = ended.await;
     };
+    let bridge = bridge.keeping_records_in(data);
     let bridging = tokio::spawn(bridge.run(inner, move || rng.next_u64(), stop_bridge));
     let outcome = server.serve(stop).await.map_err(serve_failure);
     drop(end);
