@@ -6,8 +6,8 @@ use std::path::Path;
 
 use motemix_directory::{Epoch, IdentityKey, Role, UnixTime};
 use motemix_host::store::StoreError;
-use motemix_host::store::sqlite::{Layout, failure};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use motemix_host::store::sqlite::{Guarded, Layout, failure};
+use rusqlite::{OptionalExtension as _, params};
 
 use crate::evidence::Evidence;
 use crate::vote::{Digest, Round, described};
@@ -36,15 +36,15 @@ const LAYOUT: Layout = Layout {
             epoch INTEGER PRIMARY KEY,
             digest BLOB NOT NULL
         ) STRICT;
+        CREATE TABLE evidence (
+            epoch INTEGER PRIMARY KEY REFERENCES promise,
+            transcript BLOB NOT NULL
+        ) STRICT;
     ",
+    guards: &["member", "vote", "promise"],
+    loss: "An authority that forgot what it voted or promised may sign a second document of an epoch, and nodes that it \
+           admitted may be missing: wait until the epochs that are signed already are over",
 };
-
-/// Stores of earlier builds have promises without it. Programs that do not know it pass it over.
-const EVIDENCE: &str = "
-    CREATE TABLE IF NOT EXISTS evidence (
-        epoch INTEGER PRIMARY KEY REFERENCES promise,
-        transcript BLOB NOT NULL
-    ) STRICT";
 
 /// Epochs of which evidence is kept: as many as are signed ahead at most, and the present one. It
 /// is of use while an epoch has no document, and later epochs may have theirs before it.
@@ -86,7 +86,7 @@ pub enum Taken {
 #[derive(Debug)]
 pub struct Store {
     path: std::path::PathBuf,
-    connection: Connection,
+    connection: Guarded,
 }
 
 impl Store {
@@ -97,7 +97,6 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = LAYOUT.open(path)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(|error| failure(path, error))?;
-        connection.execute_batch(EVIDENCE).map_err(|error| failure(path, error))?;
         Ok(Self { path: path.to_owned(), connection })
     }
 
@@ -130,6 +129,7 @@ impl Store {
                 params![key, name, layer],
             )
             .map_err(|error| self.failed(error))?;
+        self.connection.note();
         Ok(true)
     }
 
@@ -139,6 +139,7 @@ impl Store {
     /// The store refuses.
     pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
         let removed = self.connection.execute("DELETE FROM member WHERE name = ?1", [name]);
+        self.connection.note();
         removed.map(|count| count > 0).map_err(|error| self.failed(error))
     }
 
@@ -252,6 +253,7 @@ impl Store {
             .query_row("SELECT file FROM vote WHERE attempt = ?1", [round.attempt], |row| row.get(0))
             .map_err(failed)?;
         transaction.commit().map_err(failed)?;
+        self.connection.note();
         Ok(file)
     }
 
@@ -289,10 +291,11 @@ impl Store {
             )
             .map_err(failed)?;
         transaction.commit().map_err(failed)?;
+        self.connection.note();
         Ok(true)
     }
 
-    /// Why a document of an epoch was promised; `None` if none was, or by an earlier build.
+    /// Why a document of an epoch was promised; `None` if none was.
     ///
     /// # Errors
     /// The store refuses.
@@ -325,6 +328,7 @@ impl Store {
 mod tests {
     use motemix_crypto::PublicKey;
     use motemix_directory::{Capabilities, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor};
+    use motemix_host::store::StoreProblem;
 
     use super::*;
 
@@ -357,6 +361,38 @@ mod tests {
 
     /// One epoch has no document for long, while all later ones get theirs.
     #[test]
+    fn a_store_that_forgot_a_promise_or_a_vote_is_not_opened() {
+        use std::fs;
+        let round = Round { epoch: Epoch(8), attempt: 3 };
+        let uses: [fn(&Store, Round); 2] = [
+            |store, _| assert!(store.promise(Epoch(8), Digest([2; 32]), &why(b"later")).unwrap()),
+            |store, round| drop(store.vote_once(round, b"a vote").unwrap()),
+        ];
+        let deeds: [fn(&Path, &Path); 4] = [
+            |path, _| fs::write(path, "").unwrap(),
+            |path, _| fs::remove_file(path).unwrap(),
+            |path, backup| {
+                fs::copy(backup, path).unwrap();
+            },
+            |path, backup| fs::rename(backup, path).unwrap(),
+        ];
+        for (used, deed) in uses.into_iter().flat_map(|used| deeds.map(|deed| (used, deed))) {
+            let folder = tempfile::tempdir().unwrap();
+            let [path, backup] = ["authority.db", "backup"].map(|name| folder.path().join(name));
+            let store = Store::open(&path).unwrap();
+            assert!(store.promise(Epoch(7), Digest([1; 32]), &why(b"first")).unwrap());
+            drop(store);
+            fs::copy(&path, &backup).unwrap();
+            let store = Store::open(&path).unwrap();
+            used(&store, round);
+            drop(store);
+            deed(&path, &backup);
+            let refused = Store::open(&path).unwrap_err();
+            assert!(matches!(refused.problem, StoreProblem::Doubtful { .. }), "{refused}");
+        }
+    }
+
+    #[test]
     fn evidence_stays_until_its_epoch_has_a_document() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("authority.db")).unwrap();
@@ -373,26 +409,6 @@ mod tests {
         assert!(!store.promise(Epoch(93), Digest([7; 32]), &why(b"other")).unwrap(), "promises are for good");
         store.forget_evidence(&[Epoch(7)]).unwrap();
         assert_eq!(store.evidence(Epoch(7)).unwrap(), None);
-    }
-
-    #[test]
-    fn a_store_from_before_evidence_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("authority.db");
-        let earlier = LAYOUT.open(&path).unwrap();
-        earlier.execute("INSERT INTO promise (epoch, digest) VALUES (7, ?1)", [Digest([1; 32]).0]).unwrap();
-        drop(earlier);
-        let store = Store::open(&path).unwrap();
-        assert_eq!(store.evidence(Epoch(7)).unwrap(), None);
-        assert!(!store.promise(Epoch(7), Digest([2; 32]), &why(b"other")).unwrap());
-        assert_eq!(store.evidence(Epoch(7)).unwrap(), None, "that of another document is no use");
-        assert!(store.promise(Epoch(7), Digest([1; 32]), &why(b"same")).unwrap());
-        assert_eq!(store.evidence(Epoch(7)).unwrap(), Some(why(b"same")));
-        drop(store);
-        // Earlier builds find what they know.
-        let earlier = LAYOUT.open(&path).unwrap();
-        let promised: u64 = earlier.query_row("SELECT count(*) FROM promise", [], |row| row.get(0)).unwrap();
-        assert_eq!(promised, 1);
     }
 
     #[test]

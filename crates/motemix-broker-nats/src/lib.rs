@@ -96,7 +96,7 @@ impl JetStream {
         if at >= last {
             return Err(store.connection.problem(
                 format!("it has {} messages, and the copy in the folder is of {at}", last - 1),
-                "was it restored from a backup? Remove broker.sqlite from the folder to begin with what it has",
+                &adopt(folder),
             ));
         }
         if store.is_lost {
@@ -104,6 +104,9 @@ impl JetStream {
         }
         // A cluster may be about to choose a leader.
         let end = Instant::now() + settings.start.max(settings.patience);
+        if at > 0 && !store.is_lost {
+            store.compare(at, folder, end)?;
+        }
         while let Err(problem) = store.catch_up(|_| {}) {
             if Instant::now() >= end {
                 return Err(problem);
@@ -113,10 +116,26 @@ impl JetStream {
         if store.is_lost {
             return Err(store.connection.problem(
                 "its beginning was removed, and there is no snapshot",
-                "restore it, or remove it to begin anew",
+                "restore it from a backup, or give the brokers a stream of another name to begin anew",
             ));
         }
         Ok(store)
+    }
+
+    /// Refuses a stream that was put back from a backup and then went on.
+    fn compare(&self, at: u64, folder: &Path, end: Instant) -> Result<(), StoreError> {
+        loop {
+            match self.connection.fetch(at..=at) {
+                Ok(found) if found.iter().any(|message| message.batch != self.replica.batch()) => {
+                    let problem = format!("its message {at} is not the one that was copied");
+                    return Err(self.connection.problem(problem, &adopt(folder)));
+                }
+                // A snapshot may have removed it meanwhile.
+                Ok(_) => return Ok(()),
+                Err(problem) if Instant::now() >= end => return Err(problem),
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
     }
 
     /// Takes in what is stored after `at`; changes go to `to` once the copy has them.
@@ -208,7 +227,7 @@ impl JetStream {
         match whole.kind {
             Kind::Changes if self.is_lost => Ok(Vec::new()),
             Kind::Changes => {
-                self.replica.apply(&whole.changes, sequence)?;
+                self.replica.apply(&whole.changes, sequence, &whole.batch)?;
                 Ok(whole.changes.clone())
             }
             Kind::Snapshot if self.is_lost => {
@@ -217,7 +236,7 @@ impl JetStream {
                     state.apply(change.clone());
                 }
                 let changes = difference(&self.replica.load()?, &state);
-                self.replica.apply(&changes, sequence)?;
+                self.replica.apply(&changes, sequence, &whole.batch)?;
                 (self.is_lost, self.snapshot_at) = (false, sequence);
                 Ok(changes)
             }
@@ -233,9 +252,9 @@ impl JetStream {
         messages.map_err(|long| self.connection.problem(long.to_string(), long.remedy()))
     }
 
-    /// Stores a batch of changes after all that the broker knows: how many bytes, and the number of
-    /// the last message.
-    fn publish(&mut self, changes: &[Change]) -> Result<(u64, u64), StoreError> {
+    /// Stores a batch of changes after all that the broker knows: how many bytes, the number of the
+    /// last message, and the batch's name.
+    fn publish(&mut self, changes: &[Change]) -> Result<(u64, u64, String), StoreError> {
         for _ in 0..ATTEMPTS {
             if self.is_lost || !self.fetched.is_empty() || !self.untold.is_empty() {
                 break;
@@ -243,8 +262,9 @@ impl JetStream {
             // Under a name of its own each time: servers may have a part of the one before.
             let messages = self.messages(changes)?;
             let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
+            let name = messages.first().map(|message| message.batch.clone()).unwrap_or_default();
             match self.connection.publish(Kind::Changes, messages, self.at) {
-                Ok(last) => return Ok((bytes as u64, last)),
+                Ok(last) => return Ok((bytes as u64, last, name)),
                 // A broker that begins stores a batch without changes, and one that goes on a
                 // snapshot: the broker has nothing to decide anew then.
                 Err(StoreError::Behind) => {
@@ -282,10 +302,10 @@ impl Store for JetStream {
         if changes.is_empty() {
             return Ok(());
         }
-        let (bytes, last) = self.publish(changes)?;
+        let (bytes, last, batch) = self.publish(changes)?;
         self.unwritten += bytes;
         // If the copy cannot be written, it is news to this broker what it published itself.
-        self.replica.apply(changes, last)?;
+        self.replica.apply(changes, last, &batch)?;
         self.at = last;
         let is_due =
             self.at - self.snapshot_at >= self.snapshot_every || self.unwritten >= self.snapshot_bytes;
@@ -326,6 +346,15 @@ impl Store for JetStream {
     fn counters(&self) -> Counters {
         Counters { false_news: self.connection.false_news(), ..self.replica.counters() }
     }
+}
+
+/// What to do where stream and copy part.
+fn adopt(folder: &Path) -> String {
+    format!(
+        "was it restored from a backup? Restore a newer one, or begin anew on purpose with what it has: `motemix adopt \
+         {}`",
+        folder.join(Replica::FILE).display()
+    )
 }
 
 /// The snippets of the package's front page.

@@ -217,6 +217,64 @@ fn a_stream_does_not_grow_beyond_its_bound() {
 }
 
 #[test]
+fn a_copy_without_bytes_is_read_again_and_one_that_was_put_back_reads_on() {
+    let servers = Servers::start(1);
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("broker.sqlite");
+    let mut store = open(&settings(&servers, 1), folder.path());
+    store.commit(&[topic("a")]).unwrap();
+    drop(store);
+    std::fs::copy(&copy, folder.path().join("earlier")).unwrap();
+    let mut store = open(&settings(&servers, 2), folder.path());
+    store.commit(&[topic("b")]).unwrap();
+    drop(store);
+    let deeds: [&dyn Fn(); 3] = [
+        &|| std::fs::write(&copy, "").unwrap(),
+        &|| {
+            std::fs::copy(folder.path().join("earlier"), &copy).unwrap();
+        },
+        &|| std::fs::remove_file(&copy).unwrap(),
+    ];
+    for (deed, seed) in deeds.into_iter().zip(3..) {
+        deed();
+        let mut store = open(&settings(&servers, seed), folder.path());
+        assert_eq!(store.load().unwrap(), state([topic("a"), topic("b")]));
+    }
+}
+
+#[test]
+fn a_stream_that_was_put_back_is_told_from_what_was_copied_also_when_it_went_on() {
+    let mut servers = Servers::start(1);
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut seed = 0;
+    let mut commit = |servers: &Servers, folder: &Path, name: &str| {
+        seed += 1;
+        open(&settings(servers, seed), folder).commit(&[topic(name)]).unwrap();
+    };
+    let refused = |servers: &Servers, says: &str| {
+        let refused = JetStream::open(&settings(servers, 99), folder.path(), Retention::default());
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains(says) && said.contains("motemix adopt"), "{said}");
+    };
+    commit(&servers, folder.path(), "a");
+    servers.kill(0);
+    servers.back_up();
+    servers.begin(0);
+    // More than a start writes, as each refusal begins with a message as well.
+    for name in ["b", "c", "d", "e"] {
+        commit(&servers, folder.path(), name);
+    }
+    servers.kill(0);
+    servers.put_back();
+    servers.begin(0);
+    refused(&servers, "and the copy in the folder is of");
+    for name in ["f", "g", "h", "i"] {
+        commit(&servers, other.path(), name);
+    }
+    refused(&servers, "is not the one that was copied");
+}
+
+#[test]
 fn a_folder_of_another_stream_and_a_stream_of_another_folder_are_told_apart() {
     let (servers, others) = (Servers::start(1), Servers::start(1));
     let folder = tempfile::tempdir().unwrap();

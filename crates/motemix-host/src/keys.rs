@@ -24,9 +24,10 @@ use zeroize::Zeroizing;
 
 use crate::memory::wiped;
 use crate::store::Birth;
+use crate::store::birth::machine;
 use crate::store::file::{folder_open_to_all, open};
 use place::Place;
-pub(crate) use place::{birth_of, machine};
+pub(crate) use place::birth_of;
 
 pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
 pub use device::DeviceKey;
@@ -159,7 +160,7 @@ impl NodeKey {
     }
 
     fn write(&mut self, mark: Option<Birth>, replace: Replace) -> Result<(), KeyError> {
-        let place = |file| Place { machine: place::machine(), file, mark };
+        let place = |file| Place { machine: machine(), file, mark };
         let text = |file| {
             let mut text = Zeroizing::new(Vec::with_capacity(512));
             // Writing to a vector cannot fail.

@@ -3,18 +3,22 @@
 pub mod birth;
 pub mod file;
 pub mod inbox;
+pub mod ledger;
 pub mod lock;
 pub mod mark;
 pub mod replay_log;
 pub mod sqlite;
+pub mod store_mark;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use birth::Birth;
 pub use inbox::{Accepted, Held, Inbox, Message, Quota};
+pub use ledger::Ledger;
 pub use mark::Mark;
 pub use replay_log::ReplayLogs;
+pub use store_mark::{Doubt, StoreMark};
 
 /// Why a store cannot go on; prints as one line with the file and a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,25 @@ pub enum StoreProblem {
          did that"
     )]
     Lost,
+    /// It is not the one that its program left, so what it guards against could happen.
+    #[error("{doubt}. {loss}. Put the file itself back, or begin anew on purpose: `motemix adopt {}`", file.display())]
+    Doubtful {
+        /// What is wrong with it.
+        doubt: Doubt,
+        /// What is lost with it; a sentence.
+        loss: &'static str,
+        /// The file, for the remedy.
+        file: PathBuf,
+    },
+    /// Replay tags of a key that lives on are gone, as far as was seen.
+    #[error(
+        "replay tags of this key are gone, so packets that passed before would pass a second time; begin with a new \
+         key: `motemix loopix renew`"
+    )]
+    TagsLost,
+    /// There is nothing, and nothing was.
+    #[error("there is no store, and there was none; check the path")]
+    Nothing,
     /// Another process uses it.
     #[error("in use by another process; stop the other node that has the same state")]
     InUse,

@@ -36,6 +36,17 @@ fn a_message_is_new_once() {
 }
 
 #[test]
+fn an_inbox_without_bytes_is_not_taken_for_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inbox.db");
+    Inbox::open(&path).unwrap().accept(digest(1), AT, b"21.5").unwrap();
+    fs::write(&path, "").unwrap();
+    let refused = Inbox::open(&path).unwrap_err().to_string();
+    assert!(refused.contains("inbox.db: it is empty") && refused.contains("motemix adopt"), "{refused}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
+#[test]
 fn a_batch_knows_its_own_duplicates() {
     let folder = tempfile::tempdir().unwrap();
     let mut inbox = Inbox::open(folder.path().join("inbox.db")).unwrap();

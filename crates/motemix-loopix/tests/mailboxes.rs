@@ -44,6 +44,36 @@ fn numbers(mailboxes: &mut SqliteMailboxes, user: &str, limit: usize) -> Vec<u64
 }
 
 #[test]
+fn mailboxes_that_vanished_hand_nothing_out_a_second_time() {
+    let deeds: [fn(&Path, &Path); 4] = [
+        |path, _| fs::write(path, "").unwrap(),
+        |path, _| fs::remove_file(path).unwrap(),
+        |path, backup| {
+            fs::copy(backup, path).unwrap();
+        },
+        |path, backup| fs::rename(backup, path).unwrap(),
+    ];
+    for deed in deeds {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, backup] = ["mailboxes.db", "backup"].map(|name| folder.path().join(name));
+        let mut mailboxes = open(&path, MailboxLimits::default());
+        mailboxes.store("Ann", &packet(1)).unwrap();
+        mailboxes.finish().unwrap();
+        drop(mailboxes);
+        fs::copy(&path, &backup).unwrap();
+        let mut mailboxes = open(&path, MailboxLimits::default());
+        let fetched = mailboxes.oldest("Ann", 1).unwrap()[0].id;
+        mailboxes.remove("Ann", &[fetched]).unwrap();
+        mailboxes.finish().unwrap();
+        drop(mailboxes);
+        deed(&path, &backup);
+        let refused = SqliteMailboxes::open(&path, MailboxLimits::default(), Arc::new(Notify::new()));
+        let refused = refused.err().expect("it is not what was left");
+        assert!(matches!(refused.problem, StoreProblem::Doubtful { .. }), "{refused}");
+    }
+}
+
+#[test]
 fn mail_comes_back_in_order_and_only_to_its_user() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mailboxes.db");

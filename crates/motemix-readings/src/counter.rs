@@ -1,15 +1,16 @@
 //! The number of a device's next reading, in a file beside its key. A number is on the disk as used
-//! before anybody gets it: neither `kill -9` nor a power cut makes a device use one twice.
+//! before anybody gets it: neither `kill -9` nor a power cut makes a device use one twice. The file
+//! is a [`Ledger`]: none that was emptied, put back or copied gives a number.
 //!
 //! Each key counts for itself, in a file of its own: a key that was rotated may still sign in a
 //! process that loaded it before, and neither takes numbers of the other.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use motemix_host::store::file;
+use motemix_host::store::ledger::Entry;
+use motemix_host::store::{Doubt, Ledger};
 use motemix_object::{Identity, Reserved};
 
 const TITLE: &str = "motemix reading counter 1";
@@ -29,11 +30,15 @@ pub struct CounterError {
 #[non_exhaustive]
 pub enum CounterProblem {
     /// Its text is not that of a counter.
-    #[error(
-        "not a counter of readings; restore it, or remove it and register the device again \
-         with `motemix object register --next`"
-    )]
+    #[error("not a counter of readings; move it elsewhere, and restore the counter from a backup")]
     Malformed,
+    /// It is not the one that was left, so a number that it gave could have been used.
+    #[error(
+        "{0}. Numbers that the device used would be used again. Put the file itself back, or say which number is \
+         next, above all that were used: `motemix object register KEY --next N` (`motemix object devices` shows \
+         what comes next where readings are believed)"
+    )]
+    Doubtful(Doubt),
     /// A number below those that were used.
     #[error("the next number is {next} already; give one that is not below it")]
     Below {
@@ -51,13 +56,13 @@ pub enum CounterProblem {
 /// A device's counter.
 #[derive(Debug)]
 pub struct Counter {
-    path: PathBuf,
+    ledger: Ledger,
 }
 
 impl Counter {
     /// The counter in a file. Without that file, the first number is 0.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { ledger: Ledger::at(path.into(), TITLE) }
     }
 
     /// The counter of the device `identity` whose key is in `key`: the file beside it whose name
@@ -70,7 +75,7 @@ impl Counter {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.ledger.path()
     }
 
     /// The number that comes next, which stays the next one.
@@ -78,10 +83,25 @@ impl Counter {
     /// # Errors
     /// See [`CounterProblem`].
     pub fn next(&self) -> Result<u64, CounterError> {
-        match file::open(&self.path) {
-            Ok(file) => self.read(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(self.failed(error)),
+        match self.ledger.read().map_err(|error| self.failed(error))? {
+            Entry::New => Ok(0),
+            Entry::Kept(text) => number(&text).ok_or_else(|| self.error(CounterProblem::Malformed)),
+            Entry::Doubtful(doubt, _) => Err(self.error(CounterProblem::Doubtful(doubt))),
+            Entry::Foreign => Err(self.error(CounterProblem::Malformed)),
+        }
+    }
+
+    /// The highest number that is known to come next: also that of a counter which was put back
+    /// from a backup, or copied.
+    ///
+    /// # Errors
+    /// It is no counter, or the system refuses.
+    pub fn known_next(&self) -> Result<u64, CounterError> {
+        match self.ledger.read().map_err(|error| self.failed(error))? {
+            Entry::New => Ok(0),
+            Entry::Kept(text) => number(&text).ok_or_else(|| self.error(CounterProblem::Malformed)),
+            Entry::Doubtful(_, text) => Ok(text.as_deref().and_then(number).unwrap_or(0)),
+            Entry::Foreign => Err(self.error(CounterProblem::Malformed)),
         }
     }
 
@@ -99,18 +119,19 @@ impl Counter {
     /// # Errors
     /// As for [`take`](Self::take).
     pub fn take_block(&self, count: u64) -> Result<Range<u64>, CounterError> {
-        self.change(|next| {
+        self.change(Self::next, |next| {
             let after = next.checked_add(count).ok_or_else(|| self.error(CounterProblem::Exhausted))?;
             Ok((after, next..after))
         })
     }
 
-    /// Moves on to a number, after a counter that was lost or restored from a backup.
+    /// Moves on to a number. A counter that was lost, copied or restored from a backup goes on
+    /// there: the caller says that all numbers that were used are below it.
     ///
     /// # Errors
     /// See [`CounterProblem`].
     pub fn move_to(&self, number: u64) -> Result<(), CounterError> {
-        self.change(|next| match number {
+        self.change(Self::known_next, |next| match number {
             _ if number < next => Err(self.error(CounterProblem::Below { next })),
             _ => Ok((number, ())),
         })
@@ -118,28 +139,14 @@ impl Counter {
 
     fn change<T>(
         &self,
+        next: impl FnOnce(&Self) -> Result<u64, CounterError>,
         change: impl FnOnce(u64) -> Result<(u64, T), CounterError>,
     ) -> Result<T, CounterError> {
         // Two processes may sign for one device: one waits for the other.
-        let mut lock = self.path.clone().into_os_string();
-        lock.push(".lock");
-        let lock = file::open_to_append(lock.as_ref()).map_err(|error| self.failed(error))?;
-        lock.lock().map_err(|error| self.failed(error))?;
-        let (next, result) = change(self.next()?)?;
-        let text = format!("{TITLE}\nnext {next}\n");
-        file::replace(&self.path, 0o600, text.as_bytes()).map_err(|error| self.failed(error))?;
+        let mut ledger = self.ledger.lock().map_err(|error| self.failed(error))?;
+        let (next, result) = change(next(self)?)?;
+        ledger.write(&format!("next {next}\n")).map_err(|error| self.failed(error))?;
         Ok(result)
-    }
-
-    fn read(&self, file: File) -> Result<u64, CounterError> {
-        let mut text = String::new();
-        match file.take(256).read_to_string(&mut text) {
-            Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(self.failed(error)),
-            _ => {}
-        }
-        let number = text.strip_prefix(TITLE).and_then(|rest| rest.strip_prefix("\nnext "));
-        let number = number.and_then(|rest| rest.strip_suffix('\n')).and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| self.error(CounterProblem::Malformed))
     }
 
     fn failed(&self, error: io::Error) -> CounterError {
@@ -147,8 +154,12 @@ impl Counter {
     }
 
     fn error(&self, problem: CounterProblem) -> CounterError {
-        CounterError { file: self.path.clone(), problem }
+        CounterError { file: self.path().to_owned(), problem }
     }
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.strip_prefix("next ")?.strip_suffix('\n')?.parse().ok()
 }
 
 #[cfg(test)]
@@ -183,13 +194,42 @@ mod tests {
         assert!(
             refused.to_string().ends_with("the next number is 500 already; give one that is not below it")
         );
-        for text in
-            ["", "motemix reading counter 1\nnext -1\n", "motemix reading counter 1\nnext 5", "\u{ff}"]
-        {
+        for text in ["5\n", "motemix obeyed servers 1\nnext 5\n", "next 5"] {
             std::fs::write(counter.path(), text).unwrap();
-            assert!(matches!(counter.take().unwrap_err().problem, CounterProblem::Malformed), "{text}");
+            for refused in [counter.take().map(drop), counter.move_to(1000)] {
+                assert!(matches!(refused.unwrap_err().problem, CounterProblem::Malformed), "{text}");
+            }
         }
-        std::fs::write(counter.path(), format!("{TITLE}\nnext {}\n", u64::MAX)).unwrap();
+        std::fs::remove_file(counter.path()).unwrap();
+        counter.move_to(u64::MAX).unwrap();
         assert!(matches!(counter.take().unwrap_err().problem, CounterProblem::Exhausted));
+    }
+
+    #[test]
+    fn one_that_was_taken_away_emptied_or_put_back_gives_no_number_until_somebody_says_which_is_next() {
+        use std::fs;
+        let deeds: [fn(&Path, &Path); 5] = [
+            |counter, _| fs::remove_file(counter).unwrap(),
+            |counter, _| fs::write(counter, "").unwrap(),
+            |counter, _| fs::File::options().write(true).open(counter).unwrap().set_len(90).unwrap(),
+            |counter, backup| {
+                fs::copy(backup, counter).unwrap();
+            },
+            |counter, backup| fs::rename(backup, counter).unwrap(),
+        ];
+        for deed in deeds {
+            let folder = tempfile::tempdir().unwrap();
+            let (counter, backup) =
+                (Counter::beside(folder.path().join("key"), &DEVICE), folder.path().join("b"));
+            counter.take_block(7).unwrap();
+            fs::copy(counter.path(), &backup).unwrap();
+            counter.take_block(7).unwrap();
+            deed(counter.path(), &backup);
+            let refused = counter.take().unwrap_err();
+            assert!(matches!(refused.problem, CounterProblem::Doubtful(_)), "{refused}");
+            assert!(counter.next().is_err() && counter.take_block(1).is_err());
+            counter.move_to(14).unwrap();
+            assert_eq!(counter.take().unwrap().number(), 14);
+        }
     }
 }

@@ -7,15 +7,18 @@ mod verdicts;
 
 use std::path::{Path, PathBuf};
 
-use motemix_host::store::sqlite::{self, Layout};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_host::store::sqlite::{self, Guarded, Layout};
+use motemix_host::store::{StoreError, StoreMark, StoreProblem};
 use motemix_object::{Algorithm, Credential, Freshness, Identity, PublicKey};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 pub use verdicts::Verdict;
 
 const LAYOUT: Layout = Layout {
     kind: "list of devices",
+    // `removed` has which readings were accepted of devices that were taken out of the list, and
+    // `shown` what devices have shown: those with a statement beside their key cannot be shown to
+    // others without it.
     // "mmdv"
     application_id: 0x6d6d_6476,
     version: 1,
@@ -44,24 +47,19 @@ const LAYOUT: Layout = Layout {
             short    BLOB,
             sequence INTEGER,
             problem  TEXT
-        );",
+        );
+        CREATE TABLE removed (
+            short BLOB PRIMARY KEY,
+            next  INTEGER NOT NULL,
+            seen  BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE shown (
+            short      BLOB PRIMARY KEY,
+            credential BLOB NOT NULL
+        ) WITHOUT ROWID;",
+    guards: &["devices", "removed", "settings"],
+    loss: "Readings that were believed would be believed again from whoever recorded them",
 };
-
-/// Which readings were accepted of devices that were taken out of the list.
-const REMOVED: &str = "
-    CREATE TABLE IF NOT EXISTS removed (
-        short BLOB PRIMARY KEY,
-        next  INTEGER NOT NULL,
-        seen  BLOB NOT NULL
-    ) WITHOUT ROWID";
-
-/// What devices have shown: those with a statement beside their key cannot be shown to others
-/// without it.
-const SHOWN: &str = "
-    CREATE TABLE IF NOT EXISTS shown (
-        short      BLOB PRIMARY KEY,
-        credential BLOB NOT NULL
-    ) WITHOUT ROWID";
 
 /// The longest credential, in bytes.
 const CREDENTIAL_LEN: usize = 1024;
@@ -136,21 +134,23 @@ pub(crate) struct Together {
 #[derive(Debug)]
 pub struct Devices {
     path: PathBuf,
-    connection: Connection,
+    connection: Guarded,
 }
 
 impl Devices {
-    /// Opens the list; makes an empty one if there is none.
+    /// Whether there is a list, or was: what was read of one that is gone could be believed again.
+    pub fn is_or_was_at(path: &Path) -> bool {
+        path.exists() || StoreMark::of(path).is_ok_and(|mark| mark.says_used())
+    }
+
+    /// Opens the list; makes an empty one if there is none, and was none.
     ///
     /// # Errors
-    /// The file belongs to something else, is damaged, or the system refuses.
+    /// The file belongs to something else, is damaged, is not the one that was left here
+    /// ([`StoreProblem::Doubtful`]), or the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
-        let devices = Self { connection: LAYOUT.open(&path)?, path };
-        // Lists of earlier builds have none.
-        devices.run(REMOVED, [])?;
-        devices.run(SHOWN, [])?;
-        Ok(devices)
+        Ok(Self { connection: LAYOUT.open(&path)?, path })
     }
 
     /// Puts a device into the list, or changes where it is and what it is for. Returns whether it
@@ -399,7 +399,9 @@ impl Devices {
 
     fn run(&self, statement: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
         let prepared = self.connection.prepare_cached(statement);
-        prepared.and_then(|mut statement| statement.execute(values)).map_err(|error| self.failed(error))
+        let done = prepared.and_then(|mut statement| statement.execute(values));
+        self.connection.note();
+        done.map_err(|error| self.failed(error))
     }
 
     fn number(&self, select: &str) -> Result<i64, StoreError> {

@@ -6,12 +6,13 @@ mod error;
 pub use error::ServersError;
 
 use std::fmt::Write as _;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use motemix_host::keys::DeviceKey;
-use motemix_host::store::file;
+use motemix_host::store::Ledger;
+use motemix_host::store::ledger::Entry;
 use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 
 use crate::senml::Pack;
@@ -19,8 +20,6 @@ use crate::senml::Pack;
 const TITLE: &str = "motemix obeyed servers 1";
 /// How many servers a device keeps, with those that were removed: their numbers stay known.
 pub const MAX_SERVERS: usize = 16;
-/// The longest file, in bytes.
-const LONGEST: u64 = 64 << 10;
 
 /// The first half of an identity, as labels have it.
 type Short = [u8; Identity::SHORT_LEN];
@@ -85,7 +84,7 @@ pub struct Demanded<'a> {
 /// A device's list of servers.
 #[derive(Debug)]
 pub struct Servers {
-    path: PathBuf,
+    ledger: Ledger,
 }
 
 impl Servers {
@@ -95,7 +94,7 @@ impl Servers {
     pub fn beside(key: impl AsRef<Path>, identity: &Identity) -> Self {
         let mut path = key.as_ref().as_os_str().to_owned();
         path.push(format!(".{identity:.8}.servers"));
-        Self { path: path.into() }
+        Self { ledger: Ledger::at(path.into(), TITLE) }
     }
 
     /// All, also those that were removed, in the order in which they came.
@@ -103,29 +102,43 @@ impl Servers {
     /// # Errors
     /// See [`ServersError`].
     pub fn all(&self) -> Result<Vec<Server>, ServersError> {
-        let mut text = String::new();
-        match file::open(&self.path) {
-            Ok(file) => {
-                let mode = file.metadata().map_err(|error| self.io(error))?.mode() & 0o7777;
-                if mode & 0o022 != 0 {
-                    return Err(ServersError::Exposed { file: self.path.clone(), mode });
-                }
-                let read = file.take(LONGEST).read_to_string(&mut text);
-                read.map_err(|error| match error.kind() {
-                    io::ErrorKind::InvalidData => self.malformed(1),
-                    _ => self.io(error),
-                })?;
+        match std::fs::metadata(self.path()) {
+            Ok(found) if found.is_file() && found.mode() & 0o022 != 0 => {
+                return Err(ServersError::Exposed {
+                    file: self.path().to_owned(),
+                    mode: found.mode() & 0o7777,
+                });
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.io(error)),
+            _ => {}
         }
-        let mut lines = text.strip_suffix('\n').ok_or_else(|| self.malformed(1))?.split('\n');
-        if lines.next() != Some(TITLE) {
-            return Err(self.malformed(1));
+        match self.ledger.read().map_err(|error| self.io(error))? {
+            Entry::New => Ok(Vec::new()),
+            Entry::Kept(text) => self.parse_all(&text),
+            Entry::Doubtful(doubt, _) => Err(ServersError::Doubtful { file: self.path().to_owned(), doubt }),
+            Entry::Foreign => Err(self.malformed(1)),
         }
-        let servers = (2..).zip(lines).map(|(line, text)| parse(text).ok_or_else(|| self.malformed(line)));
+    }
+
+    /// Goes on with a list that was put back from a backup, or copied: what was signed for the
+    /// device since then is accepted once more.
+    ///
+    /// # Errors
+    /// See [`ServersError`].
+    pub fn adopt(&self) -> Result<(), ServersError> {
+        let mut ledger = self.ledger.lock().map_err(|error| self.io(error))?;
+        if let Entry::Doubtful(_, Some(text)) = ledger.read().map_err(|error| self.io(error))? {
+            self.parse_all(&text)?;
+            ledger.write(&text).map_err(|error| self.io(error))?;
+        }
+        Ok(())
+    }
+
+    fn parse_all(&self, text: &str) -> Result<Vec<Server>, ServersError> {
+        // Title and place stand before.
+        let servers =
+            (3..).zip(text.lines()).map(|(line, text)| parse(text).ok_or_else(|| self.malformed(line)));
         let servers: Vec<_> = servers.collect::<Result<_, _>>()?;
-        if servers.len() > MAX_SERVERS { Err(self.malformed(2 + MAX_SERVERS)) } else { Ok(servers) }
+        if servers.len() > MAX_SERVERS { Err(self.malformed(3 + MAX_SERVERS)) } else { Ok(servers) }
     }
 
     /// Obeys a server, whose key may be known. Numbers of one that was removed go on. Without an
@@ -233,26 +246,24 @@ impl Servers {
         change: impl FnOnce(&mut Vec<Server>) -> Result<T, ServersError>,
     ) -> Result<T, ServersError> {
         // Two processes may obey for one device: one waits for the other.
-        let mut lock = self.path.clone().into_os_string();
-        lock.push(".lock");
-        let lock = file::open_to_append(lock.as_ref()).map_err(|error| self.io(error))?;
-        lock.lock().map_err(|error| self.io(error))?;
+        let mut ledger = self.ledger.lock().map_err(|error| self.io(error))?;
         let mut servers = self.all()?;
         let result = change(&mut servers)?;
-        let mut text = format!("{TITLE}\n");
-        for server in &servers {
-            text.push_str(&line_of(server));
-        }
-        file::replace(&self.path, 0o600, text.as_bytes()).map_err(|error| self.io(error))?;
+        let text: String = servers.iter().map(line_of).collect();
+        ledger.write(&text).map_err(|error| self.io(error))?;
         Ok(result)
     }
 
+    fn path(&self) -> &Path {
+        self.ledger.path()
+    }
+
     fn io(&self, error: io::Error) -> ServersError {
-        ServersError::Io { file: self.path.clone(), error }
+        ServersError::Io { file: self.path().to_owned(), error }
     }
 
     fn malformed(&self, line: usize) -> ServersError {
-        ServersError::Malformed { file: self.path.clone(), line }
+        ServersError::Malformed { file: self.path().to_owned(), line }
     }
 }
 

@@ -19,7 +19,7 @@ pub use authority::{
     Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe, AuthorityStatus,
     NamedPeer,
 };
-pub use backup::{Backup, Restore};
+pub use backup::{Adopt, Backup, Restore};
 pub use broker::{
     Broker, BrokerClient, BrokerCommand, BrokerPublish, BrokerRegister, BrokerServer, BrokerWatch,
 };
@@ -112,6 +112,7 @@ pub enum Command {
     Status(Status),
     Backup(Backup),
     Restore(Restore),
+    Adopt(Adopt),
     /// Makes and runs an authority: k of n of them sign the documents of a network.
     ///
     /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the

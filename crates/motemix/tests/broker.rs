@@ -9,10 +9,11 @@ mod program;
 use motemix_coap::{Code, Endpoint, Event, Method, Request, Response, Settings, format};
 use motemix_time::Instant;
 use program::motemix;
+use rustix::process::{Pid, Signal};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
@@ -96,6 +97,71 @@ fn what_it_acknowledged_is_there_after_it_was_killed() {
 
     let again = Broker::start(&data, &[]);
     assert!(again.endpoints().contains("ep=shed"), "{}", again.endpoints());
+}
+
+/// What happens to a broker's folder of which there is a copy from before.
+type Deed = fn(&Path, &Path);
+
+/// The broker's folder, and a copy of it from before the last registration.
+fn registered_twice(folder: &Path) -> (PathBuf, PathBuf) {
+    let (data, backup) = (folder.join("data"), folder.join("backup"));
+    for name in ["shed", "attic"] {
+        if data.exists() {
+            assert!(Command::new("cp").arg("-a").args([&data, &backup]).status().expect("cp").success());
+        }
+        let mut broker = Broker::start(&data, &[]);
+        let mut request = registration();
+        request.query[0] = format!("ep={name}");
+        assert_eq!(broker.answer(request).code, Code::CREATED);
+        rustix::process::kill_process(Pid::from_child(&broker.child), Signal::TERM).expect("it runs");
+        broker.child.wait().expect("it ends");
+    }
+    (data, backup)
+}
+
+#[test]
+fn a_broker_does_not_go_on_from_a_store_that_vanished_was_cut_or_was_put_back() {
+    const STORE: &str = "broker.sqlite";
+    let refuses = |data: &Path, status, words: &[&str]| {
+        let data = data.to_str().expect("UTF-8");
+        motemix(["broker", "--listen", "127.0.0.1:0", "--data", data]).fails(status, words);
+    };
+    let put_back: Deed = |data, backup| {
+        for file in [STORE, "broker.sqlite.mark"] {
+            fs::copy(backup.join(file), data.join(file)).expect("it is there");
+        }
+    };
+    let deeds: [(Deed, &str); 4] = [
+        (|data, _| fs::write(data.join(STORE), "").expect("ours"), "it is empty"),
+        (|data, _| fs::remove_file(data.join(STORE)).expect("ours"), "it is gone"),
+        (
+            |data, backup| {
+                fs::copy(backup.join(STORE), data.join(STORE)).expect("ours");
+            },
+            "it is older",
+        ),
+        (put_back, "it was copied, or put back from a copy"),
+    ];
+    for (deed, says) in deeds {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (data, backup) = registered_twice(folder.path());
+        deed(&data, &backup);
+        let store = data.join(STORE);
+        refuses(&data, 1, &["broker.sqlite: ", says, "taken again", "motemix adopt"]);
+        motemix(["adopt", store.to_str().expect("UTF-8")]).succeeds();
+        let broker = Broker::start(&data, &[]);
+        let is_anew = says == "it is empty" || says == "it is gone";
+        assert_eq!(broker.endpoints().contains("ep=shed"), !is_anew, "{says}");
+        assert!(!broker.endpoints().contains("ep=attic"), "{says}");
+        assert!(!is_anew || store.with_extension("sqlite.aside-1").exists() == (says == "it is empty"));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, backup) = registered_twice(folder.path());
+    // On another machine, as it was and as it is.
+    refuses(&backup, 1, &["broker.sqlite: ", "it was copied"]);
+    let store = fs::File::options().write(true).open(data.join(STORE)).expect("ours");
+    store.set_len(8192).expect("ours");
+    refuses(&data, 1, &["broker.sqlite: ", "damaged"]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod program;
 
+use motemix_host::keys::DeviceKey;
+use motemix_readings::Counter;
 use program::{Network, edit, mode, motemix};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -365,4 +367,40 @@ fn one_command_at_a_time_starts_or_stops_nodes() {
     motemix(["net", "status", dir]).succeeds();
     drop(other);
     motemix(["net", "down", dir]).succeeds();
+}
+
+#[test]
+fn a_backup_that_is_restored_twice_uses_no_number_twice_and_says_what_it_forgets() {
+    let network = Network::init(&["--readings", "1s"]);
+    let next_of = |node: &Path| {
+        let key = node.join("device.key");
+        let identity = DeviceKey::load(&key).unwrap().identity();
+        Counter::beside(&key, &identity).take().unwrap().number()
+    };
+    let mote = network.path("nodes/mote-1");
+    let before = next_of(&mote);
+    let backup = |node: &str| {
+        let file = network.path(&format!("{node}.backup"));
+        let config = network.config(node);
+        motemix(["backup", "--config", config.to_str().unwrap(), file.to_str().unwrap()]).succeeds();
+        file
+    };
+    let restored = |file: &Path, name: &str| {
+        let to = network.path(name);
+        let said = motemix(["restore", file.to_str().unwrap(), "--to", to.to_str().unwrap()]).succeeds();
+        (to, said)
+    };
+    let file = backup("mote-1");
+    let [one, other] = ["one", "other"].map(|name| next_of(&restored(&file, name).0));
+    assert!(one > before + (1 << 24) && other > before + (1 << 24), "{before} {one} {other}");
+    assert_ne!(one, other);
+    // What was restored goes on, and its own copy does not.
+    assert_eq!(next_of(&network.path("one")), one + 1);
+    let (receiver, said) = restored(&backup("receiver"), "receiver");
+    assert!(
+        said.contains("readings that were believed after") && said.contains("may be taken again"),
+        "{said}"
+    );
+    let list = receiver.join("state/devices.db");
+    motemix(["object", "devices", "--devices", list.to_str().unwrap()]).succeeds();
 }

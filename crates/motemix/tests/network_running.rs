@@ -159,6 +159,24 @@ fn a_network_starts_once_and_stops_whole() {
 }
 
 #[test]
+fn files_that_only_help_stop_nothing_when_they_are_empty() {
+    let running = up();
+    let config = running.0.config("mote-1");
+    let send = || motemix(["send", "--config", config.to_str().unwrap(), "all is well"]);
+    send().succeeds();
+    motemix(["net", "down", running.dir()]).succeeds();
+    for node in ["mote-1", "mix-1", "receiver"] {
+        let folder = running.0.path("nodes").join(node);
+        for file in ["node.pid", "state/clock", "state/handed-over", "state/replay-logs"] {
+            std::fs::write(folder.join(file), "").unwrap();
+        }
+    }
+    motemix(["net", "status", running.dir()]).succeeds();
+    motemix(["net", "up", running.dir()]).succeeds();
+    send().succeeds();
+}
+
+#[test]
 fn nodes_whose_configurations_are_broken_or_gone_are_shown_and_stopped_with_the_others() {
     let running = up();
     let pids = ["mix-2", "mix-3"].map(|name| (name, running.pid(name).to_string()));

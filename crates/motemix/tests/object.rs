@@ -10,6 +10,8 @@ mod program;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
+#[path = "object/vanished.rs"]
+mod vanished;
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -260,6 +262,12 @@ fn a_counter_from_a_backup_is_noticed_and_the_remedy_works() {
         desk.verify("reading", &[]).succeeds();
     }
     fs::remove_file(desk.counter()).unwrap();
+    desk.object(&["sign", "@mote.key", "@reading.cbor"])
+        .fails(1, &[".counter", "it is gone", "used again", "object register KEY --next N"]);
+    desk.object(&["register", "@mote.key"]).fails(2, &[".counter", "it is gone"]);
+    // A number that somebody mistook is noticed by whoever believes the device.
+    desk.message("registration", &["register", "@mote.key", "--next", "0"]);
+    desk.verify("registration", &[]).fails(1, &[]);
     desk.message("reading", &["sign", "@mote.key", "@reading.cbor"]);
     desk.verify("reading", &[]).fails(1, &["its number is below one that arrived before"]);
     desk.message("registration", &["register", "@mote.key", "--next", "80"]);

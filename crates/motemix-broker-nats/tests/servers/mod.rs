@@ -156,6 +156,18 @@ impl Servers {
         }
     }
 
+    /// Copies what a single server, which does not run, has stored.
+    pub fn back_up(&self) {
+        copy(&self.folder.path().join("store-0"), &self.folder.path().join("backup"));
+    }
+
+    /// Puts that back.
+    pub fn put_back(&self) {
+        let store = self.folder.path().join("store-0");
+        fs::remove_dir_all(&store).expect("it is ours");
+        copy(&self.folder.path().join("backup"), &store);
+    }
+
     /// `host:port` of each.
     pub fn addresses(&self) -> Vec<String> {
         self.clients.iter().map(ToString::to_string).collect()
@@ -165,6 +177,10 @@ impl Servers {
     pub fn url(&self) -> String {
         format!("nats://{}/building", self.addresses().join(","))
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().expect("cp").success());
 }
 
 impl Drop for Servers {

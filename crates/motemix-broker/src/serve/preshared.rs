@@ -14,11 +14,11 @@ use motemix_coap::oscore::{
     BLOCK, Context, ContextId, Contexts, ECHO_LEN, NotStored, NumberStore, Numbers, Preshared,
 };
 use motemix_host::keys::SharedContext;
-use motemix_host::store::sqlite::{self, Layout};
+use motemix_host::store::sqlite::{self, Guarded, Layout};
 use motemix_object::Identity;
 use motemix_time::Instant;
 use rand_core::Rng as _;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 
 use super::ServeError;
@@ -39,11 +39,14 @@ const LAYOUT: Layout = Layout {
             context TEXT PRIMARY KEY,
             below   INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;",
+    guards: &["numbers"],
+    loss: "Numbers that were used under a key would be used again, and whoever listens could read what was sent under \
+           them: first give both sides of each context in `oscore` a new secret",
 };
 
 /// Where sequence numbers are reserved.
 #[derive(Debug)]
-pub(super) struct Reserved(Connection);
+pub(super) struct Reserved(Guarded);
 
 impl Reserved {
     fn open(folder: &Path) -> Result<Self, StoreError> {
@@ -62,7 +65,9 @@ impl Reserved {
         let statement = "INSERT INTO numbers (context, below) VALUES (?1, ?2)
             ON CONFLICT (context) DO UPDATE SET below = max(below, excluded.below)";
         let below = i64::try_from(below).unwrap_or(i64::MAX);
-        self.0.prepare_cached(statement)?.execute(params![name, below]).map(drop)
+        self.0.prepare_cached(statement)?.execute(params![name, below])?;
+        self.0.note();
+        Ok(())
     }
 }
 

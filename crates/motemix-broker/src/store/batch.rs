@@ -50,6 +50,8 @@ pub struct Message {
 /// The changes of a whole batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
+    /// Its name, which no other batch has.
+    pub batch: String,
     /// What it is about.
     pub kind: Kind,
     /// In the order in which they are made.
@@ -175,7 +177,7 @@ impl Batches {
             self.open = Some(open);
             return Ok(None);
         }
-        Ok(Some(Whole { kind: open.kind, changes: open.changes }))
+        Ok(Some(Whole { batch: open.batch, kind: open.kind, changes: open.changes }))
     }
 }
 
@@ -231,7 +233,8 @@ mod tests {
         assert_eq!(take(&messages[0], 1), None);
         assert_eq!(take(&messages[1], 2), None);
         let whole = take(&messages[2], 3).unwrap();
-        assert_eq!(whole, Whole { kind: Kind::Changes, changes: changes.clone() });
+        let batch = messages[0].batch.clone();
+        assert_eq!(whole, Whole { batch, kind: Kind::Changes, changes: changes.clone() });
 
         // Its broker died after the first message; another one went on, and both are told apart.
         let other = Batches::new(3).split(&changes[..1], 300).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motemix_host::store::own_folder;
-use motemix_host::store::sqlite::{self, Layout};
+use motemix_host::store::sqlite::{self, Guarded, Layout};
 use rusqlite::{Connection, OptionalExtension as _, Params, TransactionBehavior, params};
 
 use super::{Counters, Retention, Store, StoreError};
@@ -21,7 +21,8 @@ const LAYOUT: Layout = Layout {
     // "mmbr"
     application_id: 0x6d6d_6272,
     version: 1,
-    // A value of a topic has the next place; the highest is the newest.
+    // A value of a topic has the next place; the highest is the newest. Ages are counted by a clock
+    // of their own.
     schema: "
         CREATE TABLE topics (
             id     TEXT PRIMARY KEY,
@@ -41,7 +42,11 @@ const LAYOUT: Layout = Layout {
         CREATE TABLE freshness (
             device BLOB PRIMARY KEY,
             change BLOB NOT NULL
-        ) STRICT, WITHOUT ROWID;",
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE age (moment INTEGER NOT NULL) STRICT;",
+    guards: &["topics", "registrations", "freshness"],
+    loss: "Topics and registrations that came since are forgotten, and readings and requests that were taken \
+           would be taken again from whoever recorded them",
 };
 
 /// Changes in `broker.sqlite` of a folder.
@@ -51,7 +56,7 @@ const LAYOUT: Layout = Layout {
 #[derive(Debug)]
 pub struct Sqlite {
     file: PathBuf,
-    connection: Connection,
+    connection: Guarded,
     retention: Retention,
     room: Room,
     /// The moment by which values are old.
@@ -59,8 +64,6 @@ pub struct Sqlite {
     counters: Counters,
 }
 
-/// Ages are counted by a clock of their own, which the file keeps.
-const AGE: &str = "CREATE TABLE IF NOT EXISTS age (moment INTEGER NOT NULL) STRICT";
 /// How much faster than time it may go to catch up with the clock on the wall: a broker that was
 /// switched off for a month has a month to make up for, and a clock that was set wrong is noticed.
 const CATCH_UP: u64 = 24;
@@ -105,7 +108,6 @@ impl Sqlite {
             sum_of_taken()
         );
         let mut read = || {
-            self.connection.execute_batch(AGE)?;
             let age = self.connection.query_row("SELECT moment FROM age", [], |row| row.get(0)).optional()?;
             self.age = age.map(moment);
             let mut query = self.connection.prepare(&query)?;
@@ -157,10 +159,11 @@ impl Sqlite {
     }
 
     /// Keeps changes, all or none; for a copy of a log, with how far it goes then.
-    fn keep(&mut self, changes: &[Change], place: Option<u64>) -> Result<(), StoreError> {
+    fn keep(&mut self, changes: &[Change], place: Option<(u64, &str)>) -> Result<(), StoreError> {
         // A transaction that is dropped leaves nothing.
         match self.write(changes, place) {
             Ok(removed) => {
+                self.connection.note();
                 self.room.commit();
                 self.note_removed(removed);
                 Ok(())
@@ -184,7 +187,7 @@ impl Sqlite {
     }
 
     /// Returns how many values had to go so that others have room.
-    fn write(&mut self, changes: &[Change], place: Option<u64>) -> rusqlite::Result<u64> {
+    fn write(&mut self, changes: &[Change], place: Option<(u64, &str)>) -> rusqlite::Result<u64> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let room = &mut self.room;
         for (index, change) in changes.iter().enumerate() {
@@ -227,8 +230,9 @@ impl Sqlite {
                 }
             }
         }
-        if let Some(place) = place {
-            transaction.prepare_cached("UPDATE replica SET place = ?1")?.execute([place])?;
+        if let Some((place, batch)) = place {
+            let statement = "UPDATE replica SET place = ?1, batch = ?2";
+            transaction.prepare_cached(statement)?.execute(params![place, batch])?;
         }
         let mut removed = 0;
         while let Some(holder) = room.too_much() {

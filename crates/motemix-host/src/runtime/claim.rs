@@ -16,7 +16,8 @@ use motemix_directory::Epoch;
 
 use super::RuntimeError;
 use crate::NodeConfig;
-use crate::keys::{NodeKey, birth_of, machine};
+use crate::keys::{NodeKey, birth_of};
+use crate::store::birth::machine;
 use crate::store::{Mark, ReplayLogs, StoreError};
 
 /// Why keys may have been used elsewhere.

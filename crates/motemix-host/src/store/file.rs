@@ -201,6 +201,11 @@ pub const ALL_WRITE: u32 = 0o002;
 /// Files can be removed by their owners alone.
 const STICKY: u32 = 0o1000;
 
+/// A file without a name of its own yet, beside the one whose place it is to take.
+pub(super) fn unfinished(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    filled(path, mode, &[])
+}
+
 fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let file = filled(path, mode, bytes)?;
     file.as_file().sync_all()?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::file::Identity;
-use super::sqlite::{self, Layout};
+use super::sqlite::{self, Guarded, Layout};
 use super::{StoreError, StoreProblem};
 
 /// Digests that are remembered unless [`Inbox::with_window`] says otherwise.
@@ -32,6 +32,9 @@ const LAYOUT: Layout = Layout {
             number INTEGER PRIMARY KEY,
             digest BLOB NOT NULL UNIQUE
         );",
+    // A node whose inbox was taken away makes a new one while it runs, and tells it.
+    guards: &[],
+    loss: "Messages that were taken may be gone, and one that is sent again may be taken again",
 };
 
 /// What became of a message.
@@ -111,7 +114,8 @@ pub struct Inbox {
     /// It could not be opened anew after it was lost, so the connection is none to it, even if the
     /// file is back.
     is_closed: bool,
-    connection: Connection,
+    /// Boxed: the inbox moves to the thread of each commit and back.
+    connection: Box<Guarded>,
     window: u32,
     quota: Quota,
     /// Counted when it was opened and kept up since; counted again when the quota is reached,
@@ -129,7 +133,7 @@ impl Inbox {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let mut inbox = Self {
-            connection: LAYOUT.open(path)?,
+            connection: Box::new(LAYOUT.open(path)?),
             file: path.to_owned(),
             identities: [None; 2],
             is_closed: false,
@@ -150,7 +154,7 @@ impl Inbox {
     /// As of [`Inbox::open`]; and if it is damaged, as one that was cut short is.
     pub fn reopen(&mut self) -> Result<(), StoreError> {
         let nowhere = Connection::open_in_memory().map_err(|error| sqlite::failure(&self.file, error))?;
-        drop(std::mem::replace(&mut self.connection, nowhere));
+        drop(std::mem::replace(&mut *self.connection, nowhere.into()));
         self.is_closed = true;
         let Self { window, quota, .. } = *self;
         let inbox = Self::open(&self.file)?.with_window(window).with_quota(quota);

@@ -1,11 +1,18 @@
 //! What the stores in SQLite files have in common: each belongs to its owner alone, knows what it
 //! is, and has committed when it says so.
 
+mod guarded;
+
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use guarded::{Adopted, Guarded, adopt};
+
+use super::store_mark::{Doubt, StoreMark};
 use super::{StoreError, StoreProblem, file, lock};
 
 /// What a file of one kind looks like.
@@ -19,52 +26,95 @@ pub struct Layout {
     pub version: i32,
     /// Makes the tables in an empty file.
     pub schema: &'static str,
+    /// The tables whose rows keep something from being used twice. If there are some, the store has
+    /// a [mark](super::store_mark).
+    pub guards: &'static [&'static str],
+    /// What is lost with the store; a sentence for whoever has to decide.
+    pub loss: &'static str,
 }
 
 impl Layout {
-    /// Opens a file, or makes an empty one that only its owner may read. A commit is on the disk
-    /// when it returns.
+    /// Opens a file, or makes a new one that only its owner may read. A commit is on the disk when
+    /// it returns.
     ///
     /// # Errors
-    /// The file belongs to something else, is damaged, or the system refuses.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Connection, StoreError> {
+    /// The file belongs to something else, is damaged, is not the one that was left here
+    /// ([`StoreProblem::Doubtful`]), or the system refuses.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Guarded, StoreError> {
         let path = path.as_ref();
         let failed = |error| failure(path, error);
-        // SQLite gives its journal the mode of the file, so the file has to be private from the
-        // start.
-        private(path).map_err(|error| StoreError::io(path, error))?;
-        let mut connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(Duration::from_secs(2)).map_err(failed)?;
-        connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
-        // In WAL mode only FULL makes each commit durable before it returns.
-        connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-        self.prepare(path, &mut connection)?;
-        Ok(connection)
+        let io = |error| StoreError::io(path, error);
+        // Before the store is looked at: it becomes newer meanwhile, and never older.
+        let mark = if self.guards.is_empty() { None } else { Some(StoreMark::of(path).map_err(io)?) };
+        match guarded::found(path)? {
+            // SQLite would take it for a new one.
+            Some(found) if found.len() == 0 => {
+                return Err(guarded::doubtful(path, self, Doubt::Empty));
+            }
+            Some(_) => {}
+            None if mark.as_ref().is_some_and(StoreMark::says_used) => {
+                return Err(guarded::doubtful(path, self, Doubt::Gone));
+            }
+            None => self.make(path)?,
+        }
+        let connection = connect(path).map_err(failed)?;
+        self.check(path, &connection)?;
+        let Some(mut mark) = mark else { return Ok(Guarded::new(connection, None)) };
+        let changes = guarded::changes(&connection).map_err(failed)?;
+        let found = fs::metadata(path).map_err(io)?;
+        if let Some(doubt) = mark.doubt(&found, changes) {
+            return Err(guarded::doubtful(path, self, doubt));
+        }
+        // Before its first change, so that a store without a mark is one that was not used.
+        if changes == 0 {
+            mark.begin().map_err(io)?;
+        }
+        Ok(Guarded::new(connection, Some(mark)))
     }
 
-    fn prepare(&self, path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
-        let foreign = || StoreError::new(path, StoreProblem::Foreign(self.kind));
-        let later = || StoreError::new(path, StoreProblem::Later);
-        let failed = |error| failure(path, error);
-        // Two processes may open a new file at once; the first one to write lays out the tables.
-        let layout = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let number = |name| layout.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
-        match (number("application_id")?, number("user_version")?) {
-            (id, version) if (id, version) == (self.application_id, self.version) => return Ok(()),
-            (id, version) if id == self.application_id && version > self.version => return Err(later()),
-            (0, 0) => {}
-            _ => return Err(foreign()),
+    /// Makes a whole store, and gives it its name when it is one.
+    fn make(&self, path: &Path) -> Result<(), StoreError> {
+        let (io, failed) = (|error| StoreError::io(path, error), |error| failure(path, error));
+        let unfinished = file::unfinished(path, 0o600).map_err(io)?;
+        let fill = || {
+            let mut connection = Connection::open(unfinished.path())?;
+            connection.pragma_update(None, "journal_mode", "wal")?;
+            let tables = connection.transaction()?;
+            tables.execute_batch(&guarded::schema(self))?;
+            tables.pragma_update(None, "application_id", self.application_id)?;
+            tables.pragma_update(None, "user_version", self.version)?;
+            tables.commit()?;
+            connection.close().map_err(|(_, error)| error)
+        };
+        fill().map_err(failed)?;
+        match unfinished.persist_noclobber(path) {
+            // Two processes may make it at once.
+            Err(refused) if refused.error.kind() != ErrorKind::AlreadyExists => Err(io(refused.error)),
+            _ => file::sync_folder(path).map_err(io),
         }
-        let tables: u32 =
-            layout.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
-        if tables != 0 {
-            return Err(foreign());
-        }
-        layout.execute_batch(self.schema).map_err(failed)?;
-        layout.pragma_update(None, "application_id", self.application_id).map_err(failed)?;
-        layout.pragma_update(None, "user_version", self.version).map_err(failed)?;
-        layout.commit().map_err(failed)
     }
+
+    fn check(&self, path: &Path, connection: &Connection) -> Result<(), StoreError> {
+        let failed = |error| failure(path, error);
+        let number =
+            |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
+        let problem = match (number("application_id")?, number("user_version")?) {
+            (id, version) if (id, version) == (self.application_id, self.version) => return Ok(()),
+            (id, version) if id == self.application_id && version > self.version => StoreProblem::Later,
+            _ => StoreProblem::Foreign(self.kind),
+        };
+        Err(StoreError::new(path, problem))
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(2))?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // In WAL mode only FULL makes each commit durable before it returns.
+    connection.pragma_update(None, "synchronous", "full")?;
+    Ok(connection)
 }
 
 /// All of a store as it is at one moment, whether somebody writes to it or not; `None` if there is
@@ -73,8 +123,10 @@ impl Layout {
 /// # Errors
 /// It is damaged, or the system refuses.
 pub fn snapshot(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    if !path.exists() {
-        return Ok(None);
+    let Some(found) = guarded::found(path)? else { return Ok(None) };
+    if found.len() == 0 {
+        let problem = StoreProblem::Damaged("it has no bytes".to_owned());
+        return Err(StoreError::new(path, problem));
     }
     let failed = |error| failure(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -110,8 +162,4 @@ pub fn write_ahead_log(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
-}
-
-fn private(path: &Path) -> std::io::Result<()> {
-    file::open_to_append(path).map(drop)
 }

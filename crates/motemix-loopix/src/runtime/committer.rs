@@ -10,8 +10,9 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use motemix_host::store::{StoreError, StoreProblem, sqlite};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use motemix_host::store::sqlite::{self, Guarded};
+use motemix_host::store::{StoreError, StoreProblem};
+use rusqlite::{Transaction, TransactionBehavior};
 use tokio::sync::Notify;
 
 /// After this time a commit that failed is tried again.
@@ -45,11 +46,7 @@ struct Outcome<C> {
 
 impl<C: Change> Committer<C> {
     /// Commits to `connection`, whose file is `file`; `wake` hears of each outcome.
-    pub(super) fn start(
-        file: PathBuf,
-        connection: Connection,
-        wake: Arc<Notify>,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn start(file: PathBuf, connection: Guarded, wake: Arc<Notify>) -> Result<Self, StoreError> {
         let (to_thread, batches) = mpsc::channel();
         let (outcomes, from_thread) = mpsc::channel();
         let name = file.clone();
@@ -178,7 +175,7 @@ impl<C> Drop for Committer<C> {
 }
 
 fn serve<C: Change>(
-    mut connection: Connection,
+    mut connection: Guarded,
     file: &std::path::Path,
     batches: &Receiver<Vec<C>>,
     outcomes: &Sender<Outcome<C>>,
@@ -193,14 +190,18 @@ fn serve<C: Change>(
     }
 }
 
-fn commit<C: Change>(connection: &mut Connection, changes: &mut [C]) -> rusqlite::Result<()> {
+fn commit<C: Change>(connection: &mut Guarded, changes: &mut [C]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     changes.iter_mut().try_for_each(|change| change.apply(&transaction))?;
-    transaction.commit()
+    transaction.commit()?;
+    connection.note();
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     /// Makes the file larger.
@@ -220,7 +221,7 @@ mod tests {
         let connection = Connection::open(&file).unwrap();
         connection.execute_batch("CREATE TABLE things (thing BLOB)").unwrap();
         connection.pragma_update(None, "max_page_count", 4).unwrap();
-        let mut committer = Committer::start(file, connection, Arc::new(Notify::new())).unwrap();
+        let mut committer = Committer::start(file, connection.into(), Arc::new(Notify::new())).unwrap();
         committer.push(Grow(vec![1; 10]));
         assert_eq!(committer.finish().len(), 1);
         assert!(!committer.is_failing());

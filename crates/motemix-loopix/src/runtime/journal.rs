@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use motemix_directory::Epoch;
-use motemix_host::store::{ReplayLogs, StoreError};
+use motemix_host::store::{ReplayLogs, StoreError, StoreProblem};
 
 use crate::role::WhenFull;
 
@@ -47,7 +47,8 @@ impl Journal {
     /// Opens the journal in `folder` for a node of that capacity.
     ///
     /// # Errors
-    /// Another process uses it, it is damaged, or the system refuses.
+    /// Another process uses it, it is damaged, tags are gone that were never to be forgotten, or
+    /// the system refuses.
     pub(super) fn open(folder: &Path, capacity: usize, when_full: WhenFull) -> Result<Self, StoreError> {
         let mut logs = ReplayLogs::open(folder)?;
         for part in logs.epochs()? {
@@ -55,6 +56,9 @@ impl Journal {
             logs.convert(part, |start| u64::from_le_bytes(*start))?;
         }
         let is_lost = !logs.lost().is_empty();
+        if is_lost && when_full == WhenFull::Refuse {
+            return Err(StoreError { file: folder.to_owned(), problem: StoreProblem::TagsLost });
+        }
         if is_lost {
             tell_of_loss(folder);
         }
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_are_gone_are_noticed_while_the_node_runs_and_at_its_next_start() {
+    fn tags_that_are_gone_are_noticed_while_the_node_runs_and_a_hardened_node_does_not_start_without_them() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(folder.path(), 10, WhenFull::Refuse);
         assert!(journal.append(vec![1, 2, 3]));
@@ -214,9 +218,19 @@ mod tests {
         journal.look();
         assert!(journal.is_lost());
         drop(journal);
-        let (journal, tags) = open(folder.path(), 10, WhenFull::Refuse);
-        assert!(journal.is_lost());
-        assert!(tags.is_empty());
+        let deeds: [fn(&Path) -> std::io::Result<()>; 2] =
+            [|log| std::fs::write(log, ""), |log| std::fs::remove_file(log)];
+        for deed in deeds {
+            let refused = Journal::open(folder.path(), 10, WhenFull::Refuse).unwrap_err().to_string();
+            assert!(
+                refused.contains("would pass a second time") && refused.contains("loopix renew"),
+                "{refused}"
+            );
+            deed(&log).unwrap();
+        }
+        // Who forgets anyhow goes on.
+        let (journal, tags) = open(folder.path(), 10, WhenFull::Forget);
+        assert!(journal.is_lost() && tags.is_empty());
     }
 
     #[test]

@@ -25,7 +25,7 @@ const LAYOUT: Layout = Layout {
     application_id: 0x6d6d_6c6c,
     version: 1,
     // The name of a letter lets its receiver know it again. Arrived letters without one have never
-    // been here.
+    // been here. `inbox_msgpack` has which are no byte strings but the msgpack of something else.
     schema: "
         CREATE TABLE outbox (
             number   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -38,12 +38,11 @@ const LAYOUT: Layout = Layout {
             received_at INTEGER NOT NULL,
             name        BLOB UNIQUE,
             message     BLOB NOT NULL
-        );",
+        );
+        CREATE TABLE inbox_msgpack (number INTEGER PRIMARY KEY);",
+    guards: &["outbox", "inbox"],
+    loss: "Letters that were sent would be sent again, and those that arrived are gone or would be shown again",
 };
-
-/// Which arrived letters are no byte strings but the msgpack of something else. Beside the tables
-/// of the layout, so that stores from before and programs from before go on working.
-const VALUES: &str = "CREATE TABLE IF NOT EXISTS inbox_msgpack (number INTEGER PRIMARY KEY)";
 
 /// The most letters in the outbox.
 const MOST_LETTERS: usize = 10_000;
@@ -128,7 +127,6 @@ impl Letters {
     pub(super) fn open(path: &Path, wake: Arc<Notify>) -> Result<(Self, Vec<Letter>), StoreError> {
         let connection = LAYOUT.open(path)?;
         let failed = |error| sqlite::failure(path, error);
-        connection.execute_batch(VALUES).map_err(failed)?;
         let outbox = outbox(&connection).map_err(failed)?;
         let last: Option<u64> = connection
             .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'", [], |row| row.get(0))

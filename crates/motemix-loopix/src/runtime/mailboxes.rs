@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use motemix_host::store::sqlite::{self, Layout};
+use motemix_host::store::sqlite::{self, Guarded, Layout};
 use motemix_host::store::{StoreError, StoreProblem};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tokio::sync::Notify;
@@ -30,6 +30,8 @@ const LAYOUT: Layout = Layout {
             packet BLOB NOT NULL
         );
         CREATE INDEX packets_of_user ON packets (user, id);",
+    guards: &["packets"],
+    loss: "Mail that came since is gone, and mail that was fetched would be handed out again",
 };
 
 /// The most changes that wait for the disk; beyond them mail is refused. With packets of 2 KiB they
@@ -39,7 +41,7 @@ const MOST_WAITING: usize = 8192;
 /// Mailboxes by user name.
 pub struct SqliteMailboxes {
     file: PathBuf,
-    reader: Connection,
+    reader: Guarded,
     committer: Committer<Change>,
     limits: MailboxLimits,
     /// Packets of each user that has any, those that wait for the disk included.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use motemix_host::store::Doubt;
 use motemix_object::ObjectError;
 
 use crate::senml::InvalidSenml;
@@ -24,6 +25,19 @@ pub enum ServersError {
         file: PathBuf,
         /// Line, counted from 1.
         line: usize,
+    },
+    /// The file is not the one that was left, so it lacks what was accepted since.
+    #[error(
+        "{}: {doubt}. Commands and pairings that were accepted would be accepted again from whoever recorded them. \
+         Put the file itself back, or give the device a new key (`motemix id rotate`), which begins anew, and pair it \
+         again",
+        file.display()
+    )]
+    Doubtful {
+        /// The list.
+        file: PathBuf,
+        /// What is wrong with it.
+        doubt: Doubt,
     },
     /// The system refuses.
     #[error("{}: {error}; check the folder, its permissions and its free space", file.display())]

@@ -1,4 +1,4 @@
-//! `motemix backup` and `restore`.
+//! `motemix backup`, `restore` and `adopt`.
 
 use super::node::ConfigFile;
 use clap::Args;
@@ -38,4 +38,21 @@ pub struct Restore {
     /// The node's folder, which is made.
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
+}
+
+/// Goes on with a store that was put back from a copy, or begins anew where it is gone.
+///
+/// Lists of devices, brokers' stores, authorities' stores, mailboxes and letters keep something
+/// from being taken twice. So a program refuses one that was emptied, removed, copied or replaced
+/// by an older one, and says what is lost. This command is the answer of whoever accepts that: a
+/// store that is there is used as it is from then on, and where it is gone or has no bytes the next
+/// program makes a new one. Nothing is removed. Stop the programs that use the store first.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  motemix adopt broker/broker.sqlite")]
+pub struct Adopt {
+    /// The store's file, as the refusal names it.
+    #[arg(value_name = "STORE")]
+    pub store: PathBuf,
 }

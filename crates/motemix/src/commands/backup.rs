@@ -15,7 +15,7 @@
 //! a second time.
 
 use super::load_config;
-use crate::cli::{Backup, Restore};
+use crate::cli::{Adopt, Backup, Restore};
 use crate::failure::Failure;
 use crate::network::{check_empty, check_sockets, make_whole};
 use crate::report::{self, counted};
@@ -25,9 +25,12 @@ use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::descriptor::describe;
 use motemix_host::documents::Folder;
 use motemix_host::keys::DeviceKey;
-use motemix_host::store::{file, sqlite};
+use motemix_host::rng::HostRng;
+use motemix_host::store::sqlite::{self, Adopted};
+use motemix_host::store::{StoreProblem, file};
 use motemix_host::{IdentityKeyFile, NodeConfig, NodeKey};
-use motemix_readings::Counter;
+use motemix_readings::{Counter, Servers};
+use rand_core::Rng as _;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +38,8 @@ const FIRST: &str = "motemix-backup";
 const TITLE: &str = "motemix backup 1";
 /// Bytes that are read: an inbox can be large, and a file that is no backup without end.
 const LONGEST: u64 = 16 << 30;
-/// The numbers of readings that a device may have used between the backup and its end.
+/// The numbers of readings that a device may have used between the backup and its end, and in each
+/// second after a restore until the next one.
 const NUMBERS: u64 = 1 << 24;
 
 pub fn backup(args: &Backup) -> Result<(), Failure> {
@@ -95,16 +99,69 @@ pub fn restore(args: &Restore) -> Result<(), Failure> {
     let mut told = String::new();
     make_whole(&args.to, |unfinished| {
         let time = unpack(&args.file, unfinished)?;
-        told = renewed(unfinished, &args.to, time)?;
+        let config = load_config(&unfinished.join("node.toml"))?;
+        let forgotten = moved_on(&config, time)?;
+        told = renewed(unfinished, &args.to, &config, time)? + &forgotten;
         Ok(())
     })?;
     Ok(report::print(told.as_bytes())?)
 }
 
-/// Makes mix keys for a node that was unpacked, and moves on what must not be used again. What is
-/// to be told.
-fn renewed(folder: &Path, to: &Path, time: UnixTime) -> Result<String, Failure> {
-    let config = load_config(&folder.join("node.toml"))?;
+/// Goes on with what must not be used again, as far as a backup can: whoever restores it begins
+/// anew on purpose. What may be taken again is to be told.
+fn moved_on(config: &NodeConfig, time: UnixTime) -> Result<String, Failure> {
+    let mut forgotten = Vec::new();
+    let devices = config.devices_file();
+    if devices.exists() {
+        sqlite::adopt(&devices).map_err(Failure::failed)?;
+        forgotten.push("readings that were believed");
+    }
+    if let Some(key) = config.readings.as_ref().and_then(|readings| readings.key.as_ref()) {
+        let identity = DeviceKey::load(key).map_err(Failure::broken)?.identity();
+        let counter = Counter::beside(key, &identity);
+        let next = number_after(counter.known_next().map_err(Failure::broken)?, time)?;
+        counter.move_to(next).map_err(Failure::failed)?;
+        let servers = Servers::beside(key, &identity);
+        servers.adopt().map_err(Failure::failed)?;
+        if !servers.all().map_err(Failure::broken)?.is_empty() {
+            forgotten.push("commands that were obeyed");
+        }
+    }
+    Ok(match &forgotten[..] {
+        [] => String::new(),
+        forgotten => format!("{} after {time} may be taken again\n", forgotten.join(" and ")),
+    })
+}
+
+/// The number with which a device goes on whose backup had `next`. Each restore has others: a later
+/// one is above all that the device used meanwhile, and two in one second differ by chance.
+fn number_after(next: u64, time: UnixTime) -> Result<u64, Failure> {
+    let since = unix_seconds().0.saturating_sub(time.0).saturating_add(1);
+    let chance = HostRng::new().context("the system has no random numbers")?.next_u64() % (NUMBERS / 2);
+    Ok(next.saturating_add(since.saturating_mul(NUMBERS)).saturating_add(chance))
+}
+
+pub fn adopt(args: &Adopt) -> Result<(), Failure> {
+    let adopted = sqlite::adopt(&args.store).map_err(|error| match error.problem {
+        StoreProblem::Io(_) | StoreProblem::Full => Failure::failed(error),
+        _ => Failure::broken(error),
+    })?;
+    let store = args.store.display();
+    let text = match adopted {
+        Adopted::AsItIs => {
+            format!("{store}: used as it is from now on; what came after it was copied is forgotten\n")
+        }
+        Adopted::Anew(None) => format!("{store}: begins anew with the next program that uses it\n"),
+        Adopted::Anew(Some(aside)) => format!(
+            "{store}: begins anew with the next program that uses it; what was there is now {}\n",
+            aside.display()
+        ),
+    };
+    Ok(report::print(text.as_bytes())?)
+}
+
+/// Makes mix keys for a node that was unpacked. What is to be told.
+fn renewed(folder: &Path, to: &Path, config: &NodeConfig, time: UnixTime) -> Result<String, Failure> {
     let documents = Folder::new(&config.documents).epochs().unwrap_or_default();
     let section = config.directory.as_ref();
     let now = unix_time().as_secs();
@@ -117,19 +174,13 @@ fn renewed(folder: &Path, to: &Path, time: UnixTime) -> Result<String, Failure> 
         .with_context(|| format!("cannot make {}", config.documents.display()))?;
     // With the mark that says that they are new.
     file::private_folder(&config.state).with_context(|| format!("cannot make {}", config.state.display()))?;
-    motemix_host::renew_keys(&config).map_err(super::node::engine::failure)?;
-    if let Some(key) = config.readings.as_ref().and_then(|readings| readings.key.as_ref()) {
-        let identity = DeviceKey::load(key).map_err(Failure::broken)?.identity();
-        let counter = Counter::beside(key, &identity);
-        let next = counter.next().map_err(Failure::broken)?;
-        counter.move_to(next.saturating_add(NUMBERS)).map_err(Failure::failed)?;
-    }
+    motemix_host::renew_keys(config).map_err(super::node::engine::failure)?;
     if let Some(path) = section.and_then(|section| section.identity.as_ref()) {
         let identity = IdentityKeyFile::load(path).map_err(Failure::broken)?;
         let key = NodeKey::load(&config.key).map_err(Failure::broken)?;
         let present = Epoch(u32::try_from(present).unwrap_or(0));
         let (_, signed) =
-            describe(&config, &config.listen, &key, &identity, present).map_err(Failure::broken)?;
+            describe(config, &config.listen, &key, &identity, present).map_err(Failure::broken)?;
         let path = folder.join(format!("{}.descriptor", config.name));
         file::replace(&path, 0o644, &signed).with_context(|| format!("cannot write {}", path.display()))?;
     }

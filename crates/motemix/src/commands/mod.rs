@@ -41,6 +41,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Adopt(args) => backup::adopt(&args),
         Command::Status(args) => status::status(&args),
         Command::Authority(command) => authority::run(&command),
         Command::Directory(Directory::Show(args)) => directory::show(&args),

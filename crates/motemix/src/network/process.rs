@@ -32,14 +32,18 @@ impl Process {
         Ok(Self { pid, started, boot: boot_id()? })
     }
 
-    /// The process recorded in a pid file; `None` if there is no such file, or it was copied here
-    /// with its folder: its process belongs to the original.
+    /// The process recorded in a pid file; `None` if there is no such file, it has no bytes, as
+    /// after a power cut, or it was copied here with its folder: its process belongs to the
+    /// original.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         let read = |file: fs::File| io::read_to_string(file.take(LONGEST));
         let text = match file::open(path).and_then(read) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| format!("cannot read {}", path.display()))?,
         };
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
         let mut words = text.split_whitespace();
         let mut folder = None;
         let mut parse = || {
@@ -174,6 +178,8 @@ mod tests {
         let earlier = format!("{} {} {}\n", process.pid, process.started, process.boot);
         fs::write(&file, earlier).unwrap();
         assert_eq!(Process::load(&file).unwrap(), Some(process));
+        fs::write(&file, "").unwrap();
+        assert_eq!(Process::load(&file).unwrap(), None);
         fs::write(&file, "not a number").unwrap();
         assert!(Process::load(&file).unwrap_err().to_string().contains("not a pid file"));
     }

@@ -79,15 +79,6 @@ impl<S: Source> SignedReadings<S> {
     pub fn new(source: S, key: &std::path::Path, config: &NodeConfig) -> Result<Self, Failure> {
         let device = load(key, config)?;
         let counter = Counter::beside(key, &device.identity());
-        let earlier = config.state.join("readings.counter");
-        if earlier.exists() {
-            return Err(Failure::broken(format!(
-                "{}: earlier builds counted readings here; run `mv {} {}`, so that no number is used twice",
-                earlier.display(),
-                earlier.display(),
-                counter.path().display()
-            )));
-        }
         Ok(Self {
             source,
             network: config.network.clone(),
@@ -174,23 +165,6 @@ mod tests {
         let source = OwnSensors(Sensors::new());
         let signed = SignedReadings { source, device, network, counter, numbers: 0..0, problem: None };
         (signed, Verifier::new(devices, Policy::WINDOW))
-    }
-
-    #[test]
-    fn a_counter_of_an_earlier_build_is_told_with_its_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = folder.path().join("key");
-        DeviceKey::create(&key, Algorithm::Ed25519, &[]).unwrap();
-        let mut config = NodeConfig::new("mote", Some(1), "plant", Vec::new(), 0);
-        config.state = folder.path().to_owned();
-        let earlier = folder.path().join("readings.counter");
-        std::fs::write(&earlier, "").unwrap();
-        let refused =
-            SignedReadings::new(OwnSensors(Sensors::new()), &key, &config).err().unwrap().to_string();
-        let (_, to) = refused.split_once("`mv ").unwrap();
-        let (from, to) = to.split_once('`').unwrap().0.split_once(' ').unwrap();
-        std::fs::rename(from, to).unwrap();
-        assert!(SignedReadings::new(OwnSensors(Sensors::new()), &key, &config).is_ok());
     }
 
     #[test]

@@ -62,7 +62,32 @@ fn a_device_with_a_shared_context_goes_on_after_a_power_cut_and_no_number_comes_
         assert_eq!(counters["oscore"]["asked_for_echo"], json!(1), "the window of before is forgotten");
         drop(broker);
         assert_eq!(reserved(&data), below);
+        if life == 0 {
+            fs::copy(data.join("oscore.sqlite"), folder.path().join("earlier")).expect("a copy");
+        }
     }
+
+    // Without the numbers, or with those of before, nothing is sent under the context.
+    let numbers = data.join("oscore.sqlite");
+    let deeds: [(&dyn Fn(), &str); 3] = [
+        (
+            &|| {
+                fs::copy(folder.path().join("earlier"), &numbers).expect("a copy");
+            },
+            "it is older",
+        ),
+        (&|| fs::remove_file(&numbers).expect("it is ours"), "it is gone"),
+        (&|| fs::write(&numbers, "").expect("it is ours"), "it is empty"),
+    ];
+    for (deed, says) in deeds {
+        deed();
+        let words = ["broker", "--listen", "127.0.0.1:0", "--data", data.to_str().expect("UTF-8")];
+        motemix(words).fails(1, &["oscore.sqlite: ", says, "a new secret", "motemix adopt"]);
+    }
+    let other = context(&device).replace("5a5a", "6b6b");
+    write_private(&data.join("oscore/gate.context"), &other);
+    motemix(["adopt", numbers.to_str().expect("UTF-8")]).succeeds();
+    drop(Broker::start_with(&data, &[]));
 }
 
 #[test]

@@ -225,6 +225,15 @@ fn who_was_met_first_is_kept_and_another_key_is_refused() {
 
 /// Somebody has edited the file, and left its last line without an end.
 #[test]
+fn a_list_of_whom_was_met_first_that_lost_its_bytes_trusts_nobody() {
+    let keys = Keys::new();
+    let known = keys.path("routers.txt");
+    std::fs::write(&known, "").expect("written");
+    let words = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", &known]);
+    sensor("[::1]:9", &words, &["hello"]).fails(2, &["routers.txt", "it is empty", "--known"]);
+}
+
+#[test]
 fn whoever_is_met_is_kept_below_a_line_without_an_end() {
     let keys = Keys::new();
     let known = keys.path("routers.txt");
@@ -297,7 +306,7 @@ fn a_full_disk_loses_nobody_who_was_met_and_whoever_is_new_is_not_trusted() {
     assert!(told.iter().all(|word| line.contains(word)), "{line}");
     unchanged();
     // There is room again. The sensor that is still waiting has no keys.
-    std::fs::write(&known, "").expect("written");
+    std::fs::write(&known, format!("[::1]:1 {}\n", keys.sensor)).expect("written");
     let text = "there is room now";
     sensor(&router.address, &keys.of_sensor("edhoc"), &[text]).succeeds();
     assert_eq!(router.hears(), text);

@@ -7,8 +7,11 @@ use motemix_host::keys::DeviceKey;
 use motemix_object::Algorithm;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// What happens to a file of which there is a copy from before.
+type Deed = fn(&Path, &Path);
 
 /// A server and a device that it commands.
 struct Valve(Desk);
@@ -100,7 +103,7 @@ fn an_old_pairing_is_not_accepted_again_even_of_a_server_that_was_removed() {
     valve.id(&["servers", "@valve.key", "--remove", "@other.card"]).fails(2, &["not on the list"]);
     fs::write(valve.list(), "motemix obeyed servers 1\nnonsense\n").unwrap();
     // Neither a backup nor no list helps: both would let in what was recorded.
-    valve.obey("@command").fails(2, &[".servers", "line 2", "id rotate", "accepted again"]);
+    valve.obey("@command").fails(2, &[".servers", "damaged", "id rotate", "accepted again"]);
 }
 
 #[test]
@@ -298,4 +301,38 @@ fn no_command_is_obeyed_twice_whenever_the_program_is_killed() {
         }
     }
     assert!(told >= 4, "{told}: those that were let go");
+}
+
+#[test]
+fn a_list_of_servers_that_vanished_accepts_no_command_and_no_pairing_a_second_time() {
+    let deeds: [(Deed, &str); 4] = [
+        (|list, _| fs::write(list, "").unwrap(), "it is empty"),
+        (|list, _| fs::remove_file(list).unwrap(), "it is gone"),
+        (
+            |list, backup| {
+                fs::copy(backup, list).unwrap();
+            },
+            "put back from a copy",
+        ),
+        (|list, backup| fs::rename(backup, list).unwrap(), "put back from a copy"),
+    ];
+    for (deed, says) in deeds {
+        let valve = Valve::new(Algorithm::Ed25519);
+        valve.seal("pairing", "@server.key");
+        valve.id(&["pair", "@valve.key", "@pairing"]).succeeds();
+        let backup = valve.0.path("backup");
+        fs::copy(valve.list(), &backup).unwrap();
+        valve.command("command", "@server.key", &[]);
+        valve.obey("@command").succeeds();
+        deed(&valve.list(), &backup);
+        let words = [".servers: ", says, "accepted again", "motemix id rotate"];
+        valve.obey("@command").fails(2, &words);
+        valve.id(&["pair", "@valve.key", "@pairing"]).fails(2, &words);
+        valve.id(&["servers", "@valve.key", "--add", "@other.card"]).fails(2, &words);
+        // The one command that begins anew.
+        let statement = valve.0.text("statement");
+        valve.id(&["rotate", "@valve.key", "--statement", &statement]).succeeds();
+        assert!(valve.id(&["servers", "@valve.key"]).succeeds().contains("nobody is obeyed"));
+        valve.obey("@command").fails(1, &[]);
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use motemix_host::store::StoreProblem;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::Sqlite;
@@ -19,48 +20,72 @@ use crate::{Change, Moment, State};
 pub struct Replica {
     sqlite: Sqlite,
     place: u64,
+    batch: String,
 }
 
 impl Replica {
+    /// The name of the file.
+    pub const FILE: &str = Sqlite::FILE;
+
     /// Opens the copy of the log of this name, or makes an empty one.
     ///
     /// # Errors
     /// The folder has something else, or the system refuses.
     pub fn open(folder: &Path, retention: Retention, log: &str) -> Result<Self, StoreError> {
+        // What a copy has, the log has as well: one without bytes, or none, is read again.
+        let file = folder.join(Sqlite::FILE);
+        if std::fs::metadata(&file).is_ok_and(|found| found.len() == 0) {
+            std::fs::remove_file(&file).map_err(|error| motemix_host::store::StoreError {
+                file: file.clone(),
+                problem: StoreProblem::Io(error),
+            })?;
+        }
         let sqlite = Sqlite::open(folder, retention)?;
         let schema = "CREATE TABLE IF NOT EXISTS replica (
                 log   TEXT NOT NULL,
-                place INTEGER NOT NULL
+                place INTEGER NOT NULL,
+                batch TEXT NOT NULL
             ) STRICT";
         let prepare = || {
             sqlite.connection.pragma_update(None, "synchronous", "normal")?;
             sqlite.connection.execute_batch(schema)?;
-            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            sqlite.connection.query_row("SELECT log, place FROM replica", [], row).optional()
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            sqlite.connection.query_row("SELECT log, place, batch FROM replica", [], row).optional()
         };
-        let found: Option<(String, u64)> = prepare().map_err(|error| sqlite.failure(error))?;
-        let mut replica = Self { sqlite, place: 0 };
+        let found: Option<(String, u64, String)> = prepare().map_err(|error| sqlite.failure(error))?;
+        let mut replica = Self { sqlite, place: 0, batch: String::new() };
         let problem = match found {
-            Some((of, place)) if of == log => {
-                replica.place = place;
+            Some((of, place, batch)) if of == log => {
+                (replica.place, replica.batch) = (place, batch);
                 return Ok(replica);
             }
-            Some((of, _)) => format!("it has a copy of {of}, not of {log}"),
+            Some((of, ..)) => format!("it has a copy of {of}, not of {log}"),
             None if replica.load()? != State::default() => "it has a store of its own".to_owned(),
             None => {
-                let statement = "INSERT INTO replica (log, place) VALUES (?1, 0)";
-                let inserted = replica.sqlite.connection.execute(statement, params![log]);
-                inserted.map_err(|error| replica.sqlite.failure(error))?;
+                let statement = "INSERT INTO replica (log, place, batch) VALUES (?1, 0, '')";
+                let sqlite = &mut replica.sqlite;
+                let inserted = sqlite.connection.execute(statement, params![log]);
+                let made = inserted.and_then(|_| sqlite.connection.unguard());
+                made.map_err(|error| sqlite.failure(error))?;
                 return Ok(replica);
             }
         };
-        let remedy = "choose another folder, or remove the file: what the log has is read again".to_owned();
+        let file = replica.sqlite.file.display();
+        let remedy = format!(
+            "choose another folder, or begin anew on purpose with what that stream has: `motemix adopt {file}`"
+        );
         Err(StoreError::Remote { store: replica.sqlite.file.display().to_string(), problem, remedy })
     }
 
     /// How far it goes; 0 at the beginning.
     pub const fn place(&self) -> u64 {
         self.place
+    }
+
+    /// The name of the batch that ends there: a log that has another one there is not the one that
+    /// was copied.
+    pub fn batch(&self) -> &str {
+        &self.batch
     }
 
     /// All that was copied.
@@ -71,28 +96,15 @@ impl Replica {
         self.sqlite.load()
     }
 
-    /// The log has these changes up to this place.
+    /// The log has these changes up to this place, where the batch of this name ends.
     ///
     /// # Errors
     /// The copy cannot be written: it is as it was.
-    pub fn apply(&mut self, changes: &[Change], place: u64) -> Result<(), StoreError> {
-        self.sqlite.keep(changes, Some(place))?;
+    pub fn apply(&mut self, changes: &[Change], place: u64, batch: &str) -> Result<(), StoreError> {
+        self.sqlite.keep(changes, Some((place, batch)))?;
         self.place = place;
+        batch.clone_into(&mut self.batch);
         Ok(())
-    }
-
-    /// At this place the state is what these changes make out of an empty one. What was published
-    /// before stays.
-    ///
-    /// # Errors
-    /// The copy cannot be written: it is as it was.
-    pub fn replace(&mut self, with: Vec<Change>, place: u64) -> Result<(), StoreError> {
-        let before = self.load()?;
-        let mut state = State::default();
-        for change in with {
-            state.apply(change);
-        }
-        self.apply(&difference(&before, &state), place)
     }
 
     /// What was published to a topic, as [`Store::history`](crate::Store::history).

@@ -30,7 +30,7 @@ impl Checked {
     /// that was believed first would make earlier ones late.
     pub fn new(config: &NodeConfig, devices: Option<&Path>) -> Result<Self, Failure> {
         let file = devices.map_or_else(|| config.devices_file(), Path::to_owned);
-        if !file.exists() {
+        if !Devices::is_or_was_at(&file) {
             return Err(Failure::broken(format!(
                 "{}: no list of devices; make one with `motemix object authorise`, or name one with --devices",
                 file.display()

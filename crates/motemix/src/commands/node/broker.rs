@@ -6,6 +6,7 @@ use motemix_broker::handover::{Commands, Handover, HandoverError, Replier, Setti
 use motemix_host::config::BrokerConfig;
 use motemix_host::store::Message;
 use motemix_host::{NodeConfig, Replies, Trouble};
+use motemix_readings::Devices;
 use std::sync::Arc;
 use std::thread;
 use tokio::sync::Notify;
@@ -17,7 +18,7 @@ use tokio::sync::Notify;
 /// There is no list of devices, or the system has no thread.
 pub fn hand_over(config: &NodeConfig, broker: &BrokerConfig) -> Result<(Replies, Trouble), Failure> {
     let devices = config.devices_file();
-    if !devices.exists() {
+    if !Devices::is_or_was_at(&devices) {
         return Err(Failure::broken(format!(
             "{}: no list of devices; make one with `motemix object authorise`, or leave [broker] out",
             devices.display()

@@ -138,7 +138,7 @@ pub fn no_list(path: &Path) -> Failure {
 
 pub fn devices(args: &ObjectDevices) -> Result<(), Failure> {
     let path = &args.devices.path;
-    if !path.exists() {
+    if !Devices::is_or_was_at(path) {
         return Err(no_list(path));
     }
     let list = Devices::open(path).map_err(Failure::broken)?;

@@ -86,9 +86,10 @@ pub fn obey(args: &ObjectObey) -> Result<(), Failure> {
 /// Why a message for a device is refused: with status 2 if it is none, or the list is broken.
 pub fn refused(what: &str, place: &str, error: ServersError) -> Failure {
     match error {
-        ServersError::Malformed { .. } | ServersError::Io { .. } | ServersError::Exposed { .. } => {
-            Failure::broken(error)
-        }
+        ServersError::Malformed { .. }
+        | ServersError::Doubtful { .. }
+        | ServersError::Io { .. }
+        | ServersError::Exposed { .. } => Failure::broken(error),
         ServersError::Object(object @ ObjectError::Malformed { .. }) => Failure::broken(format!(
             "{place}: {what}: {object}; copy all of it, or ask the server for a new one"
         )),
@@ -127,7 +128,7 @@ fn target(to: &Target) -> Result<(Identity, PublicKey), Failure> {
             "--device: {name}: an identity is not the key; name the device's card, or a list with its key (--devices)"
         )));
     };
-    if !list.exists() {
+    if !Devices::is_or_was_at(list) {
         return Err(Failure::broken(format!("{}: no such list; check the path", list.display())));
     }
     let devices = Devices::open(list).map_err(Failure::broken)?;

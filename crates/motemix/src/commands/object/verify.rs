@@ -73,7 +73,7 @@ fn tell_one_of_several((place, failure): (String, Failure)) {
 }
 
 fn list(path: &Path) -> Result<Devices, Failure> {
-    if !path.exists() {
+    if !Devices::is_or_was_at(path) {
         return Err(no_list(path));
     }
     Devices::open(path).map_err(Failure::broken)

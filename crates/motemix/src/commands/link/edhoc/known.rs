@@ -99,6 +99,10 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     };
     let mut text = String::new();
     file.read_to_string(&mut text)?;
+    if text.is_empty() {
+        let empty = "it is empty, and without it whoever is met next would be trusted; put it back";
+        return Err(io::Error::new(ErrorKind::InvalidData, empty));
+    }
     Ok(Some(text))
 }
 
