@@ -428,9 +428,11 @@ fn damaged_mailboxes_keep_a_provider_from_starting() {
     let folder = world.folder("Provider1");
     let mailboxes = folder.join("state/mailboxes.db");
     fs::write(&mailboxes, b"SQLite it is not".repeat(300)).unwrap();
-    let started = motemix(["loopix", "provider", "--dir", folder.to_str().unwrap()]);
-    started.fails(1, &["mailboxes.db: damaged", "move it away"]);
+    let started = || motemix(["loopix", "provider", "--dir", folder.to_str().unwrap()]);
+    started().fails(1, &["mailboxes.db: damaged", "move it away"]);
     fs::remove_file(&mailboxes).unwrap();
+    started().fails(1, &["mailboxes.db: it is gone", "handed out again", "motemix adopt"]);
+    motemix(["adopt", mailboxes.to_str().unwrap()]).succeeds();
     world.start("Provider1", &[]);
     world.wait_until_ready();
     world.says("Client2", "Client1", "again");

@@ -31,7 +31,7 @@ use crate::clock::boot_id;
 const FILE: &str = "replay-mark";
 const TITLE: &str = "motemix replay mark 1";
 /// All of it is written each time, so that nothing of a longer text before stays.
-const LEN: usize = 2048;
+const LEN: usize = 4096;
 /// A node that was killed may have written to a log and not here any more.
 const KILLED: i128 = 2_000_000_000;
 /// The same for the whole machine, whose disk may have this file as it was half a minute before.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use motemix_directory::Epoch;
-use motemix_host::store::{ReplayLogs, StoreError, StoreProblem};
+use motemix_host::store::{Mark, ReplayLogs, StoreError, StoreProblem};
 
 use crate::role::WhenFull;
 
@@ -43,6 +43,19 @@ fn tell_of_loss(folder: &Path) {
     );
 }
 
+/// Tags that are never to be forgotten have the mark that nodes' replay logs have.
+fn keep_mark(folder: &Path, logs: &mut ReplayLogs) -> Result<(), StoreError> {
+    let mark = match Mark::open(folder)? {
+        Some(mark) if logs.altered(&mark)?.is_none() => mark,
+        None if logs.epochs()?.is_empty() && logs.lost().is_empty() => {
+            Mark::make(folder, Epoch(0), false, std::iter::empty())?
+        }
+        _ => return Err(StoreError { file: folder.to_owned(), problem: StoreProblem::TagsLost }),
+    };
+    logs.keep(mark);
+    Ok(())
+}
+
 impl Journal {
     /// Opens the journal in `folder` for a node of that capacity.
     ///
@@ -56,11 +69,10 @@ impl Journal {
             logs.convert(part, |start| u64::from_le_bytes(*start))?;
         }
         let is_lost = !logs.lost().is_empty();
-        if is_lost && when_full == WhenFull::Refuse {
-            return Err(StoreError { file: folder.to_owned(), problem: StoreProblem::TagsLost });
-        }
-        if is_lost {
-            tell_of_loss(folder);
+        match when_full {
+            WhenFull::Refuse => keep_mark(folder, &mut logs)?,
+            WhenFull::Forget if is_lost => tell_of_loss(folder),
+            WhenFull::Forget => {}
         }
         let part = logs.epochs()?.last().copied().unwrap_or(Epoch(0));
         let mut in_part = 0;
@@ -231,6 +243,35 @@ mod tests {
         // Who forgets anyhow goes on.
         let (journal, tags) = open(folder.path(), 10, WhenFull::Forget);
         assert!(journal.is_lost() && tags.is_empty());
+    }
+
+    #[test]
+    fn tags_that_were_put_back_or_copied_are_not_those_that_the_node_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tags, backup) = (folder.path().join("tags"), folder.path().join("backup"));
+        let (mut journal, _) = open(&tags, 10, WhenFull::Refuse);
+        assert!(journal.append(vec![1, 2, 3]));
+        journal.sync().unwrap();
+        drop(journal);
+        let copy = |from: &Path, to: &Path| {
+            std::fs::create_dir_all(to).unwrap();
+            for file in std::fs::read_dir(from).unwrap() {
+                let file = file.unwrap();
+                std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+        };
+        copy(&tags, &backup);
+        let (mut journal, known) = open(&tags, 10, WhenFull::Refuse);
+        assert_eq!(known, [1, 2, 3]);
+        assert!(journal.append(vec![4]));
+        journal.sync().unwrap();
+        drop(journal);
+        let refused = |folder: &Path| Journal::open(folder, 10, WhenFull::Refuse).unwrap_err().to_string();
+        assert!(refused(&backup).contains("loopix renew"));
+        copy(&backup, &tags);
+        assert!(refused(&tags).contains("loopix renew"));
+        std::fs::remove_file(tags.join("replay-mark")).unwrap();
+        assert!(refused(&tags).contains("loopix renew"));
     }
 
     #[test]
