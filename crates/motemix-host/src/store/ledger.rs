@@ -159,7 +159,6 @@ fn place_of(line: &str) -> Option<(&str, Birth, usize)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::process::Command;
 
     use super::*;
 
@@ -221,9 +220,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ledger = ledger(folder.path());
         write(&ledger, "next 1\n");
-        let copy = |from: &Path, to: &Path| {
-            assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-        };
+        let copy = |from: &Path, to: &Path| assert!(fs::copy(from, to).is_ok());
         let backup = folder.path().join("backup");
         copy(ledger.path(), &backup);
         write(&ledger, "next 2\n");
