@@ -14,7 +14,7 @@ use async_nats::jetstream::stream::{
     Config, DiscardPolicy, Info, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
-use async_nats::{ConnectErrorKind, ConnectOptions};
+use async_nats::{ConnectError, ConnectErrorKind, ConnectOptions};
 use futures_util::StreamExt as _;
 use motemix_broker::store::StoreError;
 use motemix_broker::store::batch::{Kind, Logged, Message};
@@ -39,7 +39,6 @@ const LOOK: Duration = Duration::from_secs(2);
 const DUPLICATES: Duration = Duration::from_mins(2);
 /// Messages that are fetched at the same time.
 const AT_ONCE: usize = 32;
-
 /// Added by the server to what it tells of a stored message.
 const SEQUENCE: &str = "Nats-Sequence";
 
@@ -322,27 +321,26 @@ fn config(settings: &Settings, most: u64) -> Config {
     }
 }
 
-/// The first connection. After a power cut all machines begin at once: a server that does not listen
-/// yet, or has no name yet, is given time.
+fn passes(error: &ConnectError) -> bool {
+    matches!(error.kind(), ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns)
+}
+
+/// The first connection. After a power cut all machines begin at once: a server that does not
+/// listen yet, or has no name yet, is given time.
 async fn connect(servers: Vec<String>, start: Duration) -> Result<(async_nats::Client, Context), String> {
     let end = Instant::now() + start;
     let mut said = String::new();
     loop {
         let options = ConnectOptions::new().connection_timeout(ANSWER).request_timeout(Some(ANSWER));
-        let error = match options.connect(servers.clone()).await {
+        let problem = match options.connect(servers.clone()).await {
             Ok(client) => {
                 let mut context = jetstream::new(client.clone());
                 context.set_timeout(ANSWER);
                 return Ok((client, context));
             }
-            Err(error) => error,
+            Err(error) if !passes(&error) || Instant::now() >= end => return Err(error.to_string()),
+            Err(error) => error.to_string(),
         };
-        let problem = error.to_string();
-        let passes =
-            matches!(error.kind(), ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns);
-        if !passes || Instant::now() >= end {
-            return Err(problem);
-        }
         if problem != said {
             tracing::warn!(%problem, servers = servers.join(", "), "waits for a server");
             said = problem;

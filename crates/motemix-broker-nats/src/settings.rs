@@ -16,10 +16,10 @@ pub struct Settings {
     pub snapshot_every: u64,
     /// How long a commit may take, while a cluster chooses another leader.
     pub patience: Duration,
-    /// How long servers may take to listen when a store is opened, then to have the stream, and to acknowledge and
-    /// say what is in it then, at least `patience` each. A
-    /// cluster that has just begun takes no stream until its leader heard from each server that is
-    /// to have it; they tell it after 250 ms, and after twice as long each time, up to 30 s.
+    /// How long servers may take to listen when a store is opened, then to have the stream, and to
+    /// acknowledge and say what is in it then, at least `patience` each. A cluster that has just
+    /// begun takes no stream until its leader heard from each server that is to have it; they tell
+    /// it after 250 ms, and after twice as long each time, up to 30 s.
     pub start: Duration,
     /// A random number: makes names of batches that no other broker has.
     pub batch_seed: u64,

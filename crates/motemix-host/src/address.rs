@@ -1,5 +1,5 @@
-//! Addresses as people write them: one of IPv6 in brackets, a link-local one with the interface that
-//! leads to it (`[fe80::1%eth0]:5683`, RFC 4007 section 11.2), and names of hosts.
+//! Addresses as people write them: one of IPv6 in brackets, a link-local one with the interface
+//! that leads to it (`[fe80::1%eth0]:5683`, RFC 4007 section 11.2), and names of hosts.
 //!
 //! A zone is the name of an interface or its number. Numbers change when a machine starts again, so
 //! files and messages have the name.

@@ -1,5 +1,5 @@
-//! Metrics over HTTP, in the format that is asked for: OpenMetrics, or Prometheus' text 0.0.4, which
-//! all readers know.
+//! Metrics over HTTP, in the format that is asked for: OpenMetrics, or Prometheus' text 0.0.4,
+//! which all readers know.
 //!
 //! Whoever asks pays: a scrape calls a closure that copies the node's counters, and the path of
 //! packets has neither atomics nor locks for it. `GET /metrics` answers with the metrics. `GET
@@ -51,8 +51,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The one that a header `Accept` asks for (RFC 9110, section 12.5.1): OpenMetrics if that is named,
-    /// and text is not liked better.
+    /// The one that a header `Accept` asks for (RFC 9110, section 12.5.1): OpenMetrics if that is
+    /// named, and text is not liked better.
     pub fn accepted(accept: &str) -> Self {
         let (mut open, mut text) = (None, None);
         for range in accept.split(',') {

@@ -32,7 +32,8 @@ fn tool(name: &str, package: &str, words: &[&str]) -> Run {
     Run::by(Command::new(name).args(words))
 }
 
-/// Tenths of the most, 10, that `systemd-analyze security` counts for what a unit leaves to its program.
+/// Tenths of the most, 10, that `systemd-analyze security` counts for what a unit leaves to its
+/// program.
 fn exposure(unit: &str) -> u64 {
     let words = ["security", "--offline=true", "--no-pager", unit];
     let said = tool("systemd-analyze", "units", &words).succeeds();
@@ -90,8 +91,8 @@ fn an_open_unit_is_refused() {
     assert!(exposure(open.to_str().expect("UTF-8")) > 90);
 }
 
-/// Later versions of systemd give a key to a service in a file that shows a right of the group; whoever
-/// else has one like that is refused.
+/// Later versions of systemd give a key to a service in a file that shows a right of the group;
+/// whoever else has one like that is refused.
 #[test]
 fn a_key_may_be_what_systemd_hands_to_the_service() {
     if !rustix::process::geteuid().is_root() {
@@ -277,8 +278,8 @@ fn told_by_an_authority() -> String {
     World::on_loopback().asked("north", "/metrics")
 }
 
-/// Whoever knows no OpenMetrics, as a folder of node-exporter, reads every counter with its type and
-/// its help.
+/// Whoever knows no OpenMetrics, as a folder of node-exporter, reads every counter with its type
+/// and its help.
 #[test]
 fn metrics_are_prometheus_text_for_whoever_knows_no_other_format() {
     let running = Running::up(Network::init(&["--mixes", "3", "--motes", "1", "--metrics"]));

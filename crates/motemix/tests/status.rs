@@ -254,7 +254,8 @@ fn an_operator_sees_all_nodes_of_a_network() {
     assert!(table.contains("--authority or --config check it"), "{table}");
 }
 
-/// Votes come at the wrong time where clocks differ by more than a phase, and then count for nothing.
+/// Votes come at the wrong time where clocks differ by more than a phase, and then count for
+/// nothing.
 #[test]
 fn an_authority_whose_clock_is_not_that_of_the_others_says_so() {
     let mut world = World::on_loopback();

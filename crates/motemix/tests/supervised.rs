@@ -1,4 +1,5 @@
-//! What a service manager such as systemd hears of a node, an authority and a broker: the test is one.
+//! What a service manager such as systemd hears of a node, an authority and a broker: the test is
+//! one.
 
 mod program;
 

@@ -56,8 +56,8 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Whether the broker is at an address that leads nowhere from another link, so that nothing can
-    /// be registered under it.
+    /// Whether the broker is at an address that leads nowhere from another link, so that nothing
+    /// can be registered under it.
     pub fn is_link_local(&self) -> bool {
         let (Self::Udp(host) | Self::Tcp(host)) = self else { return false };
         let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);

@@ -332,7 +332,8 @@ impl Herald {
                 Err(error) => {
                     self.shared.told_nothing(&at, &error.to_string());
                     let words = format!("this node is not made known: {error}");
-                    // Whoever does not answer may be about to begin as well; a refusal is for somebody.
+                    // Whoever does not answer may be about to begin as well; a refusal is for
+                    // somebody.
                     if self.shared.is_young() && !matches!(error, WebError::Refused { .. }) {
                         tracing::debug!("{words}");
                     } else {

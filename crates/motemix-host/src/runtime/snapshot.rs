@@ -28,8 +28,8 @@ use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
 use crate::places;
 
-/// How long documents may take to come by themselves to a node that starts. Authorities that begin as
-/// well make the first one within two rounds of a minute, and one more in each further round.
+/// How long documents may take to come by themselves to a node that starts. Authorities that begin
+/// as well make the first one within two rounds of a minute, and one more in each further round.
 const BEGINS_WITHIN: Duration = Duration::from_mins(5);
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
@@ -182,7 +182,8 @@ impl Shared {
         self.passed.borrow_mut()
     }
 
-    /// Whether the node has not been there for long, so that what comes by itself may be on its way.
+    /// Whether the node has not been there for long, so that what comes by itself may be on its
+    /// way.
     pub(super) fn is_young(&self) -> bool {
         self.started.elapsed() < BEGINS_WITHIN
     }
@@ -257,7 +258,8 @@ impl Shared {
         status
     }
 
-    /// What the node is about and how it is, in a few words that stay the same while nothing changes.
+    /// What the node is about and how it is, in a few words that stay the same while nothing
+    /// changes.
     pub(super) fn in_short(&self, about: &str) -> String {
         let health = self.health.borrow();
         let concerns: Vec<_> = health.reasons.iter().map(|reason| reason.concern.name()).collect();

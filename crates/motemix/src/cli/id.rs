@@ -112,8 +112,8 @@ pub struct IdShow {
 
 /// Draws an identity as a QR code, on the terminal or into a file.
 ///
-/// A terminal shows it black on white. Without colours (NO_COLOR, or in a pipe) the light modules are
-/// drawn, for light letters on dark; for paper and for dark letters use --svg or --png.
+/// A terminal shows it black on white. Without colours (NO_COLOR, or in a pipe) the light modules
+/// are drawn, for light letters on dark; for paper and for dark letters use --svg or --png.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

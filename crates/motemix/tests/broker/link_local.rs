@@ -1,5 +1,5 @@
-//! On one link and without a router: link-local addresses, with the name of an interface behind them
-//! (RFC 4007, section 11.2; RFC 6874). 6LoWPAN, RIOT and Contiki-NG begin with these.
+//! On one link and without a router: link-local addresses, with the name of an interface behind
+//! them (RFC 4007, section 11.2; RFC 6874). 6LoWPAN, RIOT and Contiki-NG begin with these.
 
 use crate::namespaces::Namespaces;
 use crate::program::{Run, motemix, wait_until};

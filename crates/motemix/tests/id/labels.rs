@@ -80,7 +80,8 @@ fn a_camera_reads_the_identity_off_paper_screen_and_terminal() {
     }
 }
 
-/// Without colours the letters are light; with them the program says which they are, black on white.
+/// Without colours the letters are light; with them the program says which they are, black on
+/// white.
 #[test]
 fn a_terminal_is_read_with_colours_and_without() {
     let kit = Kit::new();
