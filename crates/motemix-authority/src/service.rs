@@ -20,11 +20,12 @@ mod turn;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
@@ -51,6 +52,8 @@ use turn::epoch_of_round;
 /// The most that a document is long.
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
 
+/// How long an authority that was started may make no document before somebody has to see to it.
+const BEGINS_WITHIN: Duration = Duration::from_mins(5);
 /// After so many rounds for nothing, later epochs have their turns.
 const STUCK: u32 = 4;
 
@@ -67,6 +70,9 @@ pub enum ServiceError {
     /// Its store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// It is at work already.
+    #[error("{folder}: an authority serves from this folder already; stop it first", folder = .0.display())]
+    Runs(PathBuf),
     /// Its key is none of those in its configuration.
     #[error("authority.key: its public key {0} is none of `authority.key`; add it, or correct the list")]
     NotMe(String),
@@ -124,6 +130,9 @@ struct Authority {
     store: Store,
     archive: Archive,
     state: RefCell<State>,
+    started: Instant,
+    /// Two at work would vote twice with one key, wherever they listen.
+    _lock: File,
 }
 
 /// What changes while it works.
@@ -177,6 +186,7 @@ impl State {
 impl Authority {
     fn open(folder: &Path) -> Result<Self, ServiceError> {
         let config = AuthorityConfig::load(folder)?;
+        let lock = lock(folder)?;
         let key = AuthorityKeyFile::load(folder.join("authority.key"))?;
         let store = Store::open(&folder.join("authority.db"))?;
         let archive = Archive::open(&folder.join("documents"))
@@ -188,7 +198,16 @@ impl Authority {
         if roster.find(own.id()).is_none_or(|found| *found != own) {
             return Err(ServiceError::NotMe(hex(&own)));
         }
-        Ok(Self { config, roster, key, store, archive, state: RefCell::default() })
+        Ok(Self {
+            config,
+            roster,
+            key,
+            store,
+            archive,
+            state: RefCell::default(),
+            started: Instant::now(),
+            _lock: lock,
+        })
     }
 
     /// One round after the other. The wall clock says which round it is, as all authorities have to
@@ -209,7 +228,12 @@ impl Authority {
                 entered = Some(number);
                 let round = Round { epoch, attempt: number };
                 if let Err(trouble) = self.take_part(round, begin + phase - passed).await {
-                    tracing::warn!(%epoch, "no document in this round: {trouble}");
+                    // The others may be about to begin as well.
+                    if self.started.elapsed() < BEGINS_WITHIN {
+                        tracing::info!(%epoch, "no document in this round: {trouble}");
+                    } else {
+                        tracing::warn!(%epoch, "no document in this round: {trouble}");
+                    }
                     let state = &mut *self.state.borrow_mut();
                     state.trouble = Some(trouble);
                     if let Some(rounds) = state.counted.get_mut(&epoch) {
@@ -374,6 +398,17 @@ impl Authority {
             }
         }
         Some(kept.unwrap_or(false))
+    }
+}
+
+/// Keeps others from working in the folder until what is returned is dropped.
+fn lock(folder: &Path) -> Result<File, ServiceError> {
+    let cannot = |error| ServiceError::System("the folder cannot be locked", error);
+    let file = File::open(folder).map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ServiceError::Runs(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(cannot(error)),
     }
 }
 

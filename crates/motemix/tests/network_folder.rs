@@ -4,10 +4,11 @@ mod program;
 
 use motemix_host::keys::DeviceKey;
 use motemix_readings::Counter;
-use program::{Network, edit, mode, motemix};
+use program::{Network, Run, edit, mode, motemix};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn init_makes_keys_that_only_their_owner_may_read() {
@@ -22,6 +23,64 @@ fn init_makes_keys_that_only_their_owner_may_read() {
     assert_eq!(mode(&network.dir), 0o700);
     assert_eq!(network.documents().len(), 3);
     assert_eq!(fs::read_dir(network.dir.parent().unwrap()).unwrap().count(), 1, "something was left behind");
+}
+
+/// All that the program makes, and what is public for everybody to read.
+#[test]
+fn nobody_else_may_write_what_a_command_makes_whatever_the_umask() {
+    for mask in ["000", "077"] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let run = |words: &[&str]| {
+            let script = format!("umask {mask}; exec \"$0\" \"$@\"");
+            let mut shell = Command::new("sh");
+            Run::by(shell.args(["-c", &script, env!("CARGO_BIN_EXE_motemix")]).args(words)).succeeds()
+        };
+        let (north, plant, loops, key) = (at("north"), at("plant"), at("loops"), at("key"));
+        run(&["authority", "init", &north, "--network", "orchard", "--listen", "127.0.0.1:0"]);
+        run(&["net", "init", &plant, "--epochs", "1", "--base-port", "0"]);
+        run(&["net", "renew", &plant, "--epochs", "2"]);
+        run(&["loopix", "net", "init", &loops]);
+        run(&["id", "new", &key]);
+        run(&["id", "qr", &key, "--svg", &at("a.svg"), "--png", &at("a.png")]);
+        run(&["man", &at("man")]);
+        let config = format!("{plant}/nodes/mix-1/node.toml");
+        run(&["backup", "--config", &config, &at("backup")]);
+        run(&["restore", &at("backup"), "--to", &at("restored")]);
+        let authority = fs::read_to_string(format!("{north}/authority.pub")).unwrap();
+        let node =
+            ["node", "init", &at("node"), "--name", "n", "--network", "orchard", "--listen", "127.0.0.1:9"];
+        run(&[&node[..], &["--directory", "127.0.0.1:8", "--authority", authority.trim()]].concat());
+        let keys: Vec<_> = (1..=4)
+            .map(|n| format!("{}=[fe80::{n}]:61616,{}", ["a", "b", "c", "d"][n - 1], hex(n)))
+            .collect();
+        let motes = at("motes");
+        let sign = ["directory", "sign", &motes].into_iter().chain(keys.iter().map(String::as_str));
+        run(&sign.collect::<Vec<_>>());
+        let mut folders = vec![folder.path().to_owned()];
+        let mut files = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let mode = mode(&path);
+                assert_eq!(mode & 0o022, 0, "{} has mode {mode:o} under umask {mask}", path.display());
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files += 1;
+                    if path.extension().is_some_and(|end| end == "pub" || end == "descriptor") {
+                        assert_eq!(mode, 0o644, "{} under umask {mask}", path.display());
+                    }
+                }
+            }
+        }
+        assert!(files > 60, "{files}");
+    }
+}
+
+/// A public key, the same at each call.
+fn hex(number: usize) -> String {
+    format!("{number:02x}").repeat(31) + "00"
 }
 
 #[test]

@@ -31,6 +31,86 @@ fn with_mixes() -> World {
     world
 }
 
+/// The nodes that an authority's document of an epoch has.
+fn nodes_of(world: &World, authority: &str, epoch: u64) -> Vec<String> {
+    let file = world.path(authority).join(format!("documents/{epoch}.cbor"));
+    // Whose signatures count is in the configuration beside it.
+    let said = motemix(["directory", "show", "--json", file.to_str().unwrap()]).succeeds();
+    let document: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let nodes = document["nodes"].as_array().expect("a list").iter();
+    nodes.map(|node| node["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// The manual's order: authorities are made, nodes are made and admitted, and then all are started.
+#[test]
+fn in_the_manual_s_order_all_nodes_are_in_the_first_document() {
+    let mut world = World::on_loopback_before(&[]);
+    let offline = ["--network", "orchard", "--epoch-length", "10s"];
+    for name in MIXES.into_iter().chain(["receiver", "mote"]) {
+        let is_mix = name.starts_with("mix");
+        world.init_with(name, name, is_mix, &AUTHORITIES, &offline);
+        world.admit(name, name, is_mix.then_some(0), &AUTHORITIES);
+    }
+    for name in AUTHORITIES {
+        world.serve(name);
+    }
+    for name in MIXES.into_iter().chain(["receiver", "mote"]) {
+        world.run(name);
+    }
+    world.delivers("mote", "receiver", "first");
+    let first = world.documents("south")[0];
+    let mut nodes = nodes_of(&world, "south", first);
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["mix-1", "mix-2", "mix-3", "mix-4", "mote", "receiver"]);
+    // A node's own folder says whose signatures count as well.
+    motemix(["directory", "show", &world.dir("mote")]).succeeds();
+    let latest = world.path("mote").join("documents");
+    let latest = fs::read_dir(latest).unwrap().next().expect("a document").unwrap().path();
+    let verified = motemix(["directory", "verify", latest.to_str().unwrap()]);
+    // Its time may be over, or to come; who has to sign is known.
+    let said = verified.stderr();
+    assert!(verified.status() == 0 || !said.contains("signature") && !said.contains("authority"), "{said}");
+
+    // Who comes later is told from when on, and what to do, also by an authority that was away: the
+    // others know what is signed.
+    world.kill("north");
+    fs::rename(world.path("north/documents"), world.path("north/elsewhere")).unwrap();
+    world.init("late", "late", false);
+    let descriptor = world.path("late").join("late.descriptor");
+    let said = motemix(["authority", "add", &world.dir("north"), descriptor.to_str().unwrap()]).succeeds();
+    for words in
+        ["; documents up to epoch ", "it waits until then, and needs nothing", "before the first is served"]
+    {
+        assert!(said.contains(words) && said.lines().count() == 1, "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_network_that_can_carry_nothing_says_so() {
+    let mut world = World::on_loopback();
+    let north = world.dir("north");
+    let says = |world: &mut World| {
+        let said = world.says("north", &["authority", "status", &north]).succeeds();
+        said.lines().find(|line| line.trim_start().starts_with("carries ")).map(str::to_owned)
+    };
+    world.init("mote", "mote", false);
+    world.admit("mote", "mote", None, &AUTHORITIES);
+    let said = says(&mut world).expect("a row");
+    assert!(said.contains("nothing: the network has no mix") && said.contains("authority add"), "{said}");
+    world.init("mix-1", "mix-1", true);
+    world.admit("mix-1", "mix-1", Some(0), &["north"]);
+    let said = says(&mut world).expect("a row");
+    assert!(said.contains("nothing: layer 0 has 1 mixes, and a path needs "), "{said}");
+    for name in &MIXES[1..] {
+        world.init(name, name, true);
+        world.admit(name, name, Some(0), &["north"]);
+    }
+    assert_eq!(says(&mut world), None);
+
+    // A second program is told that the first is at work, and not that a port is taken.
+    motemix(["authority", "serve", &north]).fails(1, &["north", "serves from this folder already"]);
+}
+
 #[test]
 fn people_who_do_not_trust_each_other_run_a_network() {
     let mut world = with_mixes();
@@ -195,8 +275,8 @@ fn operators_see_where_they_do_not_agree() {
     assert!(said.ends_with("1 of 2 other authorities answer\n"), "{said}");
 }
 
-/// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were comes
-/// back in other folders, with new mix keys.
+/// A mix and a receiver lose their machines, and a second mix is moved by hand. What they were
+/// comes back in other folders, with new mix keys.
 #[test]
 fn a_node_that_was_lost_comes_back_out_of_its_backup_with_new_mix_keys() {
     let mut world = with_mixes();
@@ -276,7 +356,14 @@ fn who_was_not_admitted_is_told_and_kept_out() {
     motemix(["authority", "add", &north, &forged]).fails(2, &["forged.descriptor", "not signed by the node"]);
     let huge = world.path("huge.descriptor");
     fs::write(&huge, vec![0x58; 1 << 20]).unwrap();
-    motemix(["authority", "add", &north, huge.to_str().unwrap()]).fails(2, &["huge.descriptor"]);
+    let add = |file: &std::path::Path| motemix(["authority", "add", &north, file.to_str().unwrap()]);
+    for file in [&huge, &world.path("north/authority.toml"), &world.path("north/authority.pub")] {
+        let said = add(file);
+        said.fails(2, &[file.file_name().unwrap().to_str().unwrap(), "no descriptor", "`motemix node init`"]);
+    }
+    // Whose epochs have another length has keys of other epochs.
+    world.init_with("slow", "slow", false, &AUTHORITIES, &["--network", "orchard"]);
+    add(&world.path("slow").join("slow.descriptor")).fails(2, &["slow.descriptor", "--epoch-length 10s"]);
     motemix(["authority", "remove", &north, "stranger"]).fails(2, &["stranger", "no node of that name"]);
     let directory = world.at("north");
     motemix([
@@ -325,8 +412,10 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     let dir = dir.to_str().unwrap();
     motemix(["authority", "serve", dir]).fails(2, &["authority.toml"]);
     let words = ["authority", "init", dir, "--network", "Orchard!", "--listen", "127.0.0.1:7000"];
-    // Told of where it was to be, and not of the folder in which it is made.
-    motemix(words).fails(2, &["north/authority.toml", "network", "a-z"]);
+    // Told of what was typed, and not of a file that is not there.
+    motemix(words).fails(2, &["motemix: --network: ", "a-z"]);
+    let short = words[..4].iter().chain(&["orchard", "--listen", "127.0.0.1:7000", "--epoch-length", "1s"]);
+    motemix(short.copied()).fails(2, &["motemix: --epoch-length: ", "ten or more"]);
     let words = ["authority", "init", dir, "--network", "orchard", "--listen", "127.0.0.1:7000"];
     let said = motemix(words).succeeds();
     let own = said.lines().next().unwrap().to_owned();
@@ -346,8 +435,8 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     motemix(["authority", "status", "nowhere"]).fails(2, &["nowhere: there is no such folder"]);
 }
 
-/// Somebody who speaks HTTP badly: `answer` says what goes to each who asks for a path. It goes with
-/// the test's process.
+/// Somebody who speaks HTTP badly: `answer` says what goes to each who asks for a path. It goes
+/// with the test's process.
 fn badly(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("its address").to_string();
@@ -366,8 +455,8 @@ fn badly(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
     at
 }
 
-/// One says nothing, one lists epochs without end and gives junk for each, one breaks off, one is no
-/// HTTP: the node has its documents all the same, and an authority with such a peer votes.
+/// One says nothing, one lists epochs without end and gives junk for each, one breaks off, one is
+/// no HTTP: the node has its documents all the same, and an authority with such a peer votes.
 #[test]
 fn whoever_speaks_badly_keeps_nobody_from_documents() {
     let mut world = World::on_loopback();
@@ -397,7 +486,7 @@ fn whoever_speaks_badly_keeps_nobody_from_documents() {
         world.serve(name);
     }
     for name in MIXES.into_iter().chain(["receiver", "mote"]) {
-        world.init_with(name, name, name.starts_with("mix"), &["north", "south"]);
+        world.init_with(name, name, name.starts_with("mix"), &["north", "south"], &[]);
         world.admit(name, name, name.starts_with("mix").then_some(0), &["north", "south"]);
     }
     for name in ["mote", "receiver"] {

@@ -41,8 +41,9 @@ pub struct Broker {
 pub struct BrokerServer {
     /// Address and port for CoAP, over UDP, TCP and WebSockets: `[::1]:5683` or `127.0.0.1:5683`.
     /// May be given twice, once for IPv6 and once for IPv4: `[::]:5683` are all IPv6 addresses of
-    /// this machine and no other, `0.0.0.0:5683` all of IPv4. A link-local address has its interface
-    /// behind it, `[fe80::1%eth0]:5683`; a host's name stands for its first address of each family.
+    /// this machine and no other, `0.0.0.0:5683` all of IPv4. A link-local address has its
+    /// interface behind it, `[fe80::1%eth0]:5683`; a host's name stands for its first address of
+    /// each family.
     #[arg(long, value_name = "ADDRESS", required = true, value_parser = of_each_family)]
     pub listen: Vec<ListenAddresses>,
     /// The folder that keeps topics, values and registrations. The socket for receivers of this
@@ -59,8 +60,8 @@ pub struct BrokerServer {
     pub page: Option<SocketAddr>,
     /// Servers of NATS with JetStream, where several brokers store together: `nats://HOST:PORT`,
     /// further servers after commas, and the network's name after a slash (broker by default). Each
-    /// broker has a folder of its own, with a copy. A server that does not listen yet is waited for, for
-    /// a minute. By default a broker stores in its folder alone.
+    /// broker has a folder of its own, with a copy. A server that does not listen yet is waited
+    /// for, for a minute. By default a broker stores in its folder alone.
     #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL")]
     pub store: Option<NatsUrl>,

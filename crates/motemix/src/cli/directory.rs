@@ -17,9 +17,9 @@ pub enum Directory {
 
 /// Shows the nodes and parameters of a network document.
 ///
-/// Refuses a document that no trusted authority has signed. By default the command trusts the
-/// authority in `authority.pub`, which `motemix net init` puts beside the folder of documents;
-/// `--authority` names others. The document need not be valid now.
+/// Refuses a document that no trusted authority has signed. By default the command trusts those
+/// that the configuration beside the folder of documents names: a node's, an authority's, or that
+/// of `motemix net init`; `--authority` names others. The document need not be valid now.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -48,12 +48,14 @@ pub struct DirectoryVerify {
     /// A network document.
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// Ed25519 public key of an authority, 64 hex digits; may be repeated.
-    #[arg(long = "authority", value_name = "HEX", required = true, value_parser = parse_authority)]
+    /// Ed25519 public key of an authority, 64 hex digits; may be repeated. By default those that
+    /// the configuration beside the folder of documents names.
+    #[arg(long = "authority", value_name = "HEX", value_parser = parse_authority)]
     pub authorities: Vec<AuthorityKey>,
-    /// How many different authorities must have signed.
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    pub threshold: u8,
+    /// How many different authorities must have signed; by default one, or as many as the
+    /// configuration says.
+    #[arg(long, value_name = "K")]
+    pub threshold: Option<u8>,
     /// Time at which the document has to be valid, for example 2030-01-31T12:00:00Z. By default
     /// now.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_rfc3339_weak)]

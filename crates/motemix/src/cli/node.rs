@@ -7,7 +7,7 @@ use motemix_directory::AuthorityKey;
 use motemix_readings::senml::{BadNumber, Number, Record, Value};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Runs one node in the foreground until SIGINT or SIGTERM.
 ///
@@ -65,7 +65,7 @@ pub struct NodeRenewKeys {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  motemix node init mix-1 --listen 192.0.2.7:41001 --mix \\
+  motemix node init mix-1 --network orchard --listen 192.0.2.7:41001 --mix \\
       --directory 192.0.2.1:7000 --directory 192.0.2.2:7000 --threshold 2 \\
       --authority \"$(cat north.pub)\" --authority \"$(cat south.pub)\"")]
 pub struct NodeInit {
@@ -88,6 +88,19 @@ pub struct NodeInit {
     /// Keeps messages that arrive for it. By default a mix keeps none.
     #[arg(long)]
     pub receiver: bool,
+    /// The network's name, as its authorities have it. Without it, an authority that is served is
+    /// asked, and has to know the keys of all that are named here.
+    #[arg(long, value_name = "NAME")]
+    pub network: Option<String>,
+    /// How long an epoch is at the authorities.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1h",
+        value_parser = humantime::parse_duration,
+        requires = "network"
+    )]
+    pub epoch_length: Duration,
     /// Host and port of an authority, or of a node that gives out documents; may be repeated.
     #[arg(long = "directory", value_name = "HOST:PORT", required = true)]
     pub directory: Vec<String>,

@@ -12,6 +12,7 @@ mod status;
 
 use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
 use crate::commands::node::end_with_parent;
+use crate::commands::{alive_until, of_option};
 use crate::failure::Failure;
 use crate::network::{documents, hops, make_whole};
 use crate::program;
@@ -20,7 +21,7 @@ use anyhow::Context as _;
 use motemix_authority::config::Peer;
 use motemix_authority::store::{Store, Taken};
 use motemix_authority::{AuthorityConfig, ServiceError};
-use motemix_directory::{MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
+use motemix_directory::{DescriptorError, Epoch, MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
 use motemix_host::AuthorityKeyFile;
 use motemix_host::address::text;
 use motemix_host::documents::Folder;
@@ -50,8 +51,10 @@ fn init(args: &AuthorityInit) -> Result<(), Failure> {
         Ok(())
     })?;
     let text = format!(
-        "{public}\nthis is the public key of the authority in {dir}; next: tell it to the others, name theirs with \
-         `motemix authority peers {dir} --threshold K KEY@HOST:PORT...`, then\n  motemix --log info authority serve {dir}\n",
+        "{public}\nthis is the public key of the authority in {dir}; next, in this order:\n  \
+         motemix authority peers {dir} --threshold K KEY@HOST:PORT...   # the others, if there are any\n  \
+         motemix authority add {dir} NODE.descriptor --layer N          # each node of the beginning\n  \
+         motemix --log info authority serve {dir}                       # documents are signed from now on\n",
         dir = args.dir.display()
     );
     Ok(report::print(text.as_bytes())?)
@@ -80,7 +83,9 @@ fn fill(folder: &Path, args: &AuthorityInit) -> Result<String, Failure> {
     agreed.drop_cover = traffic.drop_cover;
     agreed.payload_rate = traffic.payload_rate;
     agreed.protected_links = !traffic.plain_links;
-    config.save(folder).map_err(Failure::broken)?;
+    config.save(folder).map_err(|error| {
+        of_option(error, &["network", "epoch-length", "ahead", "phase"]).unwrap_or_else(Failure::broken)
+    })?;
     Ok(public)
 }
 
@@ -150,14 +155,30 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
     let config = AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
     let path = args.descriptor.display();
     let file = read(&args.descriptor)?;
-    let descriptor = SignedDescriptor::parse(&file)
-        .map_err(Into::into)
-        .and_then(SignedDescriptor::verify)
-        .map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    let none = || {
+        Failure::broken(format!(
+            "{path}: it is no descriptor; give the file NAME.descriptor that `motemix node init` made"
+        ))
+    };
+    let descriptor =
+        SignedDescriptor::parse(&file).map_err(|_| none())?.verify().map_err(|error| match error {
+            DescriptorError::BadSignature => Failure::broken(format!("{path}: {error}")),
+            _ => none(),
+        })?;
     if descriptor.network_name != config.network {
         let (theirs, ours) = (descriptor.network_name, &config.network);
         return Err(Failure::broken(format!(
             "{path}: it is for the network {theirs:?}, and this is {ours:?}"
+        )));
+    }
+    // Of which epochs its keys are, a node that was not served yet was told by its operator.
+    let (first, end) = descriptor.epochs();
+    let then = config.epoch_at(descriptor.issued);
+    if !(first..end).contains(&then) {
+        return Err(Failure::broken(format!(
+            "{path}: its keys are of epochs from {first} on, and when it was made this network was in {then}; make the \
+             node anew with --epoch-length {}, or set its clock",
+            humantime::format_duration(config.epoch_length)
         )));
     }
     if args.layer.is_some() && !descriptor.capabilities.mix {
@@ -193,15 +214,23 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
     Ok(report::print(text.as_bytes())?)
 }
 
-/// What is signed does not change: until when documents cannot have whoever is admitted now.
+/// What is signed does not change: until when documents cannot have whoever is admitted now, and
+/// what to do. The others may have signed more than this one knows.
 fn signed_already(dir: &Path, config: &AuthorityConfig) -> String {
     let epochs = Folder::new(dir.join("documents")).epochs().unwrap_or_default();
     let now = config.epoch_at(documents::now());
-    let last = epochs.into_iter().max().filter(|last| *last >= now);
+    // What others say is not signed: none has documents further ahead than all agree on.
+    let signed = now..=Epoch(now.0.saturating_add(config.ahead));
+    let all = epochs.into_iter().chain(status::documents_of_others(config));
+    let last = all.filter(|epoch| signed.contains(epoch)).max();
     last.map_or_else(String::new, |last| {
         let until =
             humantime::format_rfc3339_seconds(UNIX_EPOCH + config.epoch_length * last.0.saturating_add(1));
-        format!("; documents up to epoch {last} are signed, so a node that is new is in none before {until}")
+        format!(
+            "; documents up to epoch {last} are signed, so a node that is new is in none before {until}: it waits until \
+             then, and needs nothing. Of a network that nobody uses yet, make the authorities anew, and admit all nodes \
+             before the first is served"
+        )
     })
 }
 

@@ -4,11 +4,15 @@ mod sign;
 
 pub use sign::sign;
 
+use super::load_config;
 use crate::cli::{DirectoryShow, DirectoryVerify};
 use crate::failure::Failure;
 use crate::network::documents::{DocumentFile, list, now, parse_authority};
 use crate::report::{self, Table};
+use motemix_authority::AuthorityConfig;
+use motemix_authority::config::FILE as AUTHORITY_FILE;
 use motemix_directory::{Authorities, AuthorityKey, DocumentNode, NetworkDocument, Role, UnixTime};
+use motemix_host::store::file::without_detours;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +27,7 @@ pub fn show(args: &DirectoryShow) -> Result<(), Failure> {
         )));
     }
     let keys =
-        if args.authorities.is_empty() { authority_beside(&documents)? } else { args.authorities.clone() };
+        if args.authorities.is_empty() { trusted_beside(&documents)?.0 } else { args.authorities.clone() };
     let trusted =
         Authorities::new(&keys, 1).map_err(|error| Failure::broken(format!("--authority: {error}")))?;
     let file = match file {
@@ -65,15 +69,34 @@ fn locate(path: &Path) -> (PathBuf, Option<PathBuf>) {
     (parent, Some(path.to_owned()))
 }
 
-fn authority_beside(documents: &Path) -> Result<Vec<AuthorityKey>, Failure> {
-    let path = documents.join("../authority.pub");
+/// Whose signatures count, and how many, as the configuration beside the folder of documents says:
+/// a node's, or an authority's; of a network of processes it is the one that made it.
+fn trusted_beside(documents: &Path) -> Result<(Vec<AuthorityKey>, u8), Failure> {
+    let beside = |file: &str| without_detours(&documents.join("..").join(file));
+    let (node, authority) = (beside("node.toml"), beside(AUTHORITY_FILE));
+    if node.is_file() {
+        let config = load_config(&node)?;
+        let keys = config.authorities.iter().map(AuthorityKey::from_bytes).collect::<Result<_, _>>();
+        let keys =
+            keys.map_err(|error| Failure::broken(format!("{}: authorities: {error}", node.display())))?;
+        return Ok((keys, config.threshold));
+    }
+    if authority.is_file() {
+        let folder = authority.parent().unwrap_or(Path::new("."));
+        let config = AuthorityConfig::load(folder).map_err(Failure::broken)?;
+        let roster = config.roster().map_err(|fault| {
+            Failure::broken(format!("{}: {}: {}", authority.display(), fault.field, fault.problem))
+        })?;
+        return Ok((roster.keys().to_vec(), config.threshold));
+    }
+    let path = beside("authority.pub");
     let text = fs::read_to_string(&path).map_err(|_| {
         Failure::broken(format!("{}: no authority's key there; name it with --authority", path.display()))
     })?;
     let key = parse_authority(&text).map_err(|error| {
         Failure::broken(format!("{}: {error}; name the key with --authority", path.display()))
     })?;
-    Ok(vec![key])
+    Ok((vec![key], 1))
 }
 
 /// The document whose time it is.
@@ -183,7 +206,13 @@ fn as_json(document: &NetworkDocument<'_>) -> Value {
 }
 
 pub fn verify(args: &DirectoryVerify) -> Result<(), Failure> {
-    let trusted = Authorities::new(&args.authorities, args.threshold)
+    let (keys, threshold) = if args.authorities.is_empty() {
+        let (keys, threshold) = trusted_beside(args.path.parent().unwrap_or(Path::new("")))?;
+        (keys, args.threshold.unwrap_or(threshold))
+    } else {
+        (args.authorities.clone(), args.threshold.unwrap_or(1))
+    };
+    let trusted = Authorities::new(&keys, threshold)
         .map_err(|error| Failure::broken(format!("--authority, --threshold: {error}")))?;
     let at = args.at.map_or_else(now, |time| {
         UnixTime(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))

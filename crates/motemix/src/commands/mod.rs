@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::program;
 use clap::CommandFactory;
 use motemix_host::NodeConfig;
+use motemix_host::config::ConfigError as FileError;
 use motemix_host::supervisor::Supervisor;
 use std::future::Future;
 use std::path::Path;
@@ -58,6 +59,16 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
         Command::Man(args) => program::man(Cli::command(), &args.dir),
     }
+}
+
+/// What is wrong with a file that is being made, as what was typed: its fields have the names of
+/// these options. The file is not there for anybody to look at.
+fn of_option(error: FileError, options: &[&str]) -> Result<Failure, FileError> {
+    let option = error.field.replace('_', "-");
+    if options.contains(&&*option) {
+        return Ok(Failure::broken(format!("--{option}: {}; {}", error.problem, error.remedy)));
+    }
+    Err(error)
 }
 
 /// Ends when `stop` does. Until then the supervisor hears that the thread is not stuck on which the

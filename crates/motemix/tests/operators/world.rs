@@ -73,12 +73,24 @@ impl Drop for Process {
 impl World {
     /// Three authorities on one machine, which know each other and serve.
     pub fn on_loopback() -> Self {
-        Self::new(Place::Loopback(Ports::new()), &[])
+        Self::on_loopback_before(&[]).served()
+    }
+
+    /// The same before they serve; what else they agree on.
+    pub fn on_loopback_before(agreed: &[&str]) -> Self {
+        Self::new(Place::Loopback(Ports::new()), agreed)
     }
 
     /// The same on a machine each; what else they agree on.
     pub fn apart(agreed: &[&str]) -> Self {
-        Self::new(Place::Apart(Namespaces::new()), agreed)
+        Self::new(Place::Apart(Namespaces::new()), agreed).served()
+    }
+
+    fn served(mut self) -> Self {
+        for name in AUTHORITIES {
+            self.serve(name);
+        }
+        self
     }
 
     fn new(place: Place, agreed: &[&str]) -> Self {
@@ -108,9 +120,6 @@ impl World {
             let dir = world.dir(name);
             let words = ["authority", "peers", &dir, "--threshold", "2"];
             motemix(words.into_iter().chain(peers.iter().map(String::as_str))).succeeds();
-        }
-        for name in AUTHORITIES {
-            world.serve(name);
         }
         world
     }
@@ -218,18 +227,25 @@ impl World {
 
     /// Makes a node's keys in a folder of its own.
     pub fn init(&mut self, folder: &str, name: &str, is_mix: bool) {
-        self.init_with(folder, name, is_mix, &AUTHORITIES);
+        self.init_with(folder, name, is_mix, &AUTHORITIES, &[]);
     }
 
-    /// The same for a node that asks these authorities alone.
-    pub fn init_with(&mut self, folder: &str, name: &str, is_mix: bool, directory: &[&str]) {
+    /// The same for a node that asks these authorities alone, with more words.
+    pub fn init_with(
+        &mut self,
+        folder: &str,
+        name: &str,
+        is_mix: bool,
+        directory: &[&str],
+        further: &[&str],
+    ) {
         let (dir, listen) = (self.dir(folder), self.at(folder));
         let directory: Vec<_> =
             directory.iter().flat_map(|name| ["--directory".to_owned(), self.at(name)]).collect();
         let keys: Vec<_> =
             AUTHORITIES.iter().flat_map(|name| ["--authority".to_owned(), self.public(name)]).collect();
         let words = ["node", "init", &dir, "--name", name, "--listen", &listen, "--threshold", "2"];
-        let more = directory.iter().chain(&keys).map(String::as_str);
+        let more = directory.iter().chain(&keys).map(String::as_str).chain(further.iter().copied());
         let words: Vec<_> = words.into_iter().chain(more).chain(is_mix.then_some("--mix")).collect();
         self.says(folder, &words).succeeds();
     }
@@ -387,8 +403,8 @@ impl World {
         self.status(folder)["health"].to_string()
     }
 
-    /// A node's status. Whoever asks waits for seconds, and on a busy machine a node that starts may
-    /// take longer.
+    /// A node's status. Whoever asks waits for seconds, and on a busy machine a node that starts
+    /// may take longer.
     fn status(&self, folder: &str) -> Value {
         let mut said = String::new();
         wait_until("the node says how it is", || {
@@ -432,8 +448,8 @@ impl World {
     }
 }
 
-/// What a node has of /dev/null: its standard input, and six that are closed for a moment each second,
-/// while it looks after its epoch.
+/// What a node has of /dev/null: its standard input, and six that are closed for a moment each
+/// second, while it looks after its epoch.
 const OF_NOTHING: usize = 7;
 
 /// Bytes of memory and open files of a process; `None` if it has ended. Of /dev/null only what is

@@ -8,17 +8,24 @@ use crate::failure::Failure;
 use crate::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
+use motemix_directory::{Entry, Epoch, PathError, Role, Topology};
 use motemix_host::address::text;
+use motemix_host::documents::listed;
+use motemix_host::rng::HostRng;
 use motemix_host::web;
+use motemix_sphinx::NodeId;
 use others::{Asked, Other};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the others may take to say of which epochs they have documents, and how long that is.
+const SOON: Duration = Duration::from_secs(2);
+const LIST: usize = 1 << 16;
 /// The longest answer.
 const MOST: usize = 8 << 20;
 
@@ -127,6 +134,7 @@ async fn ask(at: &str) -> Result<Vec<u8>, String> {
 }
 
 fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
+    let nothing_is_carried = carries_nothing(&report);
     let mut table = Table::without_heading();
     let documents = match report.lasts() {
         0 => "none for this epoch".to_owned(),
@@ -158,6 +166,9 @@ fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
         }
     }
     table.row(["nodes".to_owned(), report.nodes.len().to_string()]);
+    if let Some(why) = nothing_is_carried {
+        table.row(["carries".to_owned(), why]);
+    }
     table.print()?;
     report::print(b"\n")?;
     let mut table = Table::new(["name", "role", "keys ahead", "addresses", "identity"]);
@@ -170,6 +181,47 @@ fn print(report: Report, others: Option<&[Other]>) -> Result<(), Failure> {
     let Some(others) = others else { return Ok(()) };
     report::print(b"\n")?;
     print_others(others)
+}
+
+/// Why no packet has a path, as far as whom the authority has admitted and has keys of says it;
+/// `None` if packets have.
+fn carries_nothing(report: &Report) -> Option<String> {
+    // The two ends are none of the mixes.
+    let mut entries = vec![Entry::default(); 2];
+    let mixes = report.nodes.iter().filter(|node| node.epochs_ahead > 0).filter_map(|node| node.layer);
+    entries.extend(mixes.map(|layer| Entry { role: Role::Mix { layer }, ..Entry::default() }));
+    let hops = report.parameters.get("min_hops").and_then(Value::as_u64)?;
+    let mut path = vec![NodeId::new(0)?; usize::try_from(hops).ok()?.saturating_sub(1)];
+    let ends = (NodeId::new(0)?, NodeId::new(1)?);
+    let why = match Topology::new(&entries) {
+        Err(error) => error.to_string(),
+        Ok(topology) => {
+            let mut rng = HostRng::new().ok()?;
+            match topology.draw_mixes(&mut rng, &mut path, ends.0, ends.1).err()? {
+                PathError::TooFewMixes { layer, eligible, needed } => {
+                    format!("layer {layer} has {eligible} mixes, and a path needs {needed}")
+                }
+                other => other.to_string(),
+            }
+        }
+    };
+    Some(format!("nothing: {why}; admit mixes whose keys are told (`motemix authority add … --layer N`)"))
+}
+
+/// The epochs of which the other authorities have documents, as far as they answer soon.
+pub fn documents_of_others(config: &AuthorityConfig) -> Vec<Epoch> {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return Vec::new();
+    };
+    let asked = async {
+        let mut asked = JoinSet::new();
+        for at in config.authorities.iter().filter_map(|peer| peer.at.clone()) {
+            asked.spawn_local(async move { web::get(&at, "/documents", LIST, SOON).await });
+        }
+        let answers = asked.join_all().await;
+        answers.into_iter().flatten().flatten().flat_map(|list| listed(&list)).collect()
+    };
+    LocalSet::new().block_on(&runtime, asked)
 }
 
 fn print_others(others: &[Other]) -> Result<(), Failure> {

@@ -10,6 +10,7 @@
 //! ```
 
 use crate::cli::{NodeInit, address};
+use crate::commands::of_option;
 use crate::failure::Failure;
 use crate::network::{check_empty, check_sockets, make_whole};
 use crate::report;
@@ -34,7 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Network {
     network: String,
     epoch_length_s: u64,
-    authorities: Vec<String>,
+    /// `None` if nobody was asked.
+    authorities: Option<Vec<String>>,
 }
 
 pub fn init(args: &NodeInit) -> Result<(), Failure> {
@@ -54,9 +56,19 @@ pub fn init(args: &NodeInit) -> Result<(), Failure> {
     };
     check_empty(&args.dir)?;
     check_sockets(&args.dir, ["state/metrics.sock".into(), "state/control.sock".into()].into_iter())?;
-    let network = ask(&args.directory)?;
-    let known = |key: &&AuthorityKey| network.authorities.contains(&hex::encode(key.to_bytes()));
-    if let Some(stranger) = args.authorities.iter().find(|key| !known(key)) {
+    let network = match &args.network {
+        // Before the authorities are served there is nobody to ask.
+        Some(network) => Network {
+            network: network.clone(),
+            epoch_length_s: args.epoch_length.as_secs().max(1),
+            authorities: None,
+        },
+        None => ask(&args.directory)?,
+    };
+    let is_strange = |key: &&AuthorityKey| {
+        network.authorities.as_ref().is_some_and(|known| !known.contains(&hex::encode(key.to_bytes())))
+    };
+    if let Some(stranger) = args.authorities.iter().find(is_strange) {
         return Err(Failure::broken(format!(
             "--authority: {} is none of the network's authorities, says the one that was asked; compare the key \
              with its operator",
@@ -70,7 +82,7 @@ pub fn init(args: &NodeInit) -> Result<(), Failure> {
     })?;
     let text = format!(
         "node {name} of {}, identity {}\n\
-         next: have the authorities' operators admit {} (`motemix authority add`), then\n  \
+         next: have the authorities' operators admit {} (`motemix authority add`) and serve, then\n  \
          motemix --log info node --config {}\n",
         network.network,
         identity,
@@ -100,7 +112,17 @@ fn fill(folder: &Path, args: &NodeInit, name: &str, network: &Network) -> Result
         config.limits.inbox_messages = 0;
     }
     // A name that the configuration refuses was typed here.
-    config.save(folder.join("node.toml")).map_err(Failure::broken)?;
+    config.save(folder.join("node.toml")).map_err(|mut error| {
+        let typed = String::from(match error.field.as_str() {
+            "directory.from" => "directory",
+            "directory.addresses" => "announce",
+            "directory.epoch_length" => "epoch-length",
+            other => other,
+        });
+        error.field = typed;
+        let options = ["name", "network", "listen", "directory", "announce", "epoch-length"];
+        of_option(error, &options).unwrap_or_else(Failure::broken)
+    })?;
     fs::create_dir(folder.join("documents")).context("cannot make the folder of documents")?;
     let now = unix_time().as_secs();
     let present = Epoch(u32::try_from(now / network.epoch_length_s).unwrap_or(u32::MAX));
