@@ -55,8 +55,8 @@ pub(crate) use replay::WhenFull;
 pub struct Setup {
     /// Which Loopix it speaks.
     pub profile: Profile,
-    /// Its secret.
-    pub secret: Scalar,
+    /// Its secret, where it stays.
+    pub secret: Box<Scalar>,
     /// What its public key file says.
     pub me: NodeEntry,
     /// Everybody.

@@ -6,6 +6,7 @@ mod world;
 
 use motemix_host::store::file;
 use motemix_loopix::files::{Directory, NodeFiles};
+use program::memory::{Found, Memory};
 use program::{motemix, wait_until};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -44,6 +45,22 @@ fn messages_pass_both_ways() {
             assert!(counters["received"].as_u64().unwrap() > 0, "{profile} {name}: {counters}");
             assert_eq!(counters["dropped"]["bad_header_mac"], 0, "{profile} {name}: {counters}");
         }
+    }
+}
+
+/// What was read from its file, and what computed with it, is gone.
+#[test]
+fn a_node_has_its_secret_in_one_place() {
+    let mut world = World::up(HARDENED, &[]);
+    world.says("Client1", "Client2", "a message");
+    let mut found = Found::default();
+    for name in ["Mix1", "Provider1", "Client1"] {
+        let files = NodeFiles::open(&world.folder(name)).expect("a node's");
+        let mut secret = *files.secret.to_be_bytes().expose();
+        let memory = Memory::of(world.node(name).pid());
+        found.look(name, &memory, [("its secret as in the file".to_owned(), secret.to_vec())]);
+        secret.reverse();
+        found.is_there(name, &memory, "its secret", &secret);
     }
 }
 

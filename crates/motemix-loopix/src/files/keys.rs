@@ -13,6 +13,7 @@ use super::{FileError, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry, disk
 use crate::pack::{self, Value};
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, SCALAR_LEN, Scalar};
+use motemix_host::memory;
 use rand_core::CryptoRng;
 use std::path::{Path, PathBuf};
 
@@ -50,13 +51,18 @@ pub fn generate(rng: &mut impl CryptoRng) -> Scalar {
     }
 }
 
-/// Reads a secret key.
+/// Reads a secret key, to where it stays.
 ///
 /// # Errors
 /// The file cannot be read, or holds no number from 1 to the group's order less 1.
-pub fn load_secret(path: &Path) -> Result<Scalar, FileError> {
+pub fn load_secret(path: &Path) -> Result<Box<Scalar>, FileError> {
+    memory::wiped(|| read_secret(path))
+}
+
+fn read_secret(path: &Path) -> Result<Box<Scalar>, FileError> {
     let bytes = disk::read(path, LONGEST)?;
     decode_secret(&bytes)
+        .map(Box::new)
         .map_err(|problem| wrong(path, "", problem, "restore the file from a backup or make a new key"))
 }
 

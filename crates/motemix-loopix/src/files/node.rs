@@ -22,8 +22,8 @@ const MARK_LEN: usize = 2;
 pub struct NodeFiles {
     /// What the node is there for.
     pub role: Role,
-    /// Its secret.
-    pub secret: Scalar,
+    /// Its secret, where it stays.
+    pub secret: Box<Scalar>,
     /// What others know of it.
     pub own: NodeEntry,
     /// Everybody.
@@ -100,7 +100,7 @@ pub fn install_directory(dir: &Path, from: &Path) -> Result<Installed, FileError
 }
 
 /// A node's secret, and what others know of it.
-fn keys_of(dir: &Path) -> Result<(Scalar, NodeEntry), FileError> {
+fn keys_of(dir: &Path) -> Result<(Box<Scalar>, NodeEntry), FileError> {
     let role = role_of(dir)?;
     let secret_file = keys::secret_file(dir, role);
     let secret = keys::load_secret(&secret_file)?;

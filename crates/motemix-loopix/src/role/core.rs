@@ -20,7 +20,7 @@ use crate::packet::{self, CreateError, Format, Hop, Layer, Packet, Surb, SurbKey
 pub(super) struct Core {
     pub(super) profile: Profile,
     pub(super) format: Format,
-    pub(super) secret: Scalar,
+    pub(super) secret: Box<Scalar>,
     pub(super) me: Peer,
     pub(super) peers: Peers,
     pub(super) rates: Rates,

@@ -167,7 +167,7 @@ impl World {
     pub fn setup(&self, name: &str) -> Setup {
         Setup {
             profile: self.profile,
-            secret: self.secret(name),
+            secret: Box::new(self.secret(name)),
             me: self.entry(name).clone(),
             directory: self.directory.clone(),
             rates: self.rates.clone(),

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::program::on_interrupt;
 use crate::report::{counted, printable};
 use anyhow::Context;
+use motemix_host::memory;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session, claimed};
 use motemix_neighbour::suite::P256;
@@ -40,10 +41,11 @@ pub fn router(args: &Args) -> Result<(), Failure> {
     let mut router = Router::new(&args.neighbours, args.json)?;
     let mut carrier = Carrier::open(&args.neighbours, args.listen, LOOK)?;
     router.say_where(&carrier)?;
+    memory::tell();
     let mut buffer = vec![0; DATAGRAM_LEN];
     while !interrupted.load(Ordering::Relaxed) {
         let Some((datagram, from)) = carrier.receive(&mut buffer)? else { continue };
-        router.take(datagram, from, &mut carrier)?;
+        memory::wiped(|| router.take(datagram, from, &mut carrier))?;
     }
     router.report();
     Ok(())
@@ -182,7 +184,7 @@ struct Diet {
 
 struct Neighbour {
     handshake: Option<Handshake>,
-    session: Option<Session>,
+    session: Option<Box<Session>>,
     /// Whom a person was told of.
     known: Option<PublicKey>,
     /// What acknowledged its last message: once more, if the message comes once more.
@@ -325,7 +327,7 @@ impl Neighbour {
         }
         match handshake.pending.open(&mut copy, &mut P256) {
             Ok((session, text)) => {
-                self.session = Some(session);
+                self.session = Some(Box::new(session));
                 Ok(text.to_vec())
             }
             Err((pending, _)) => {

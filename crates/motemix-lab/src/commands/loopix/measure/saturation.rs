@@ -108,7 +108,7 @@ fn load_one(session: &mut Session, nodes: &str, rate: f64, common: &Common) -> R
     let mut running = Running::start(mix, mix_entry.clone(), &plan)?;
     running.wait_until_ready(Instant::now() + START, &mut |what| session.tell(what))?;
     session.tell("makes packets, and sends them")?;
-    let secret = NodeFiles::open(sink.path()).map_err(Failure::failed)?.secret;
+    let secret = *NodeFiles::open(sink.path()).map_err(Failure::failed)?.secret;
     let course = Course::new(mix_entry, sink_entry, secret, plan.profile);
     let outcome = course.drive(rate, common.length, Some(running.pid()), &session.stopped);
     drop((running, folder));

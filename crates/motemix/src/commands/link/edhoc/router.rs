@@ -53,7 +53,8 @@ struct Neighbour {
 
 struct Session {
     address: SocketAddr,
-    context: SecurityContext,
+    /// In a box, because a session is moved.
+    context: Box<SecurityContext>,
     /// What acknowledged the datagram with this number: once more, if it comes once more.
     receipt: Option<(u32, Vec<u8>)>,
 }
@@ -126,7 +127,7 @@ impl Router {
         if let (Some(Event::Key { key, role, .. }), Some(identity)) = (event, asking.proved.get()) {
             let learnt = asking.learn(&identity, from);
             drop(asking);
-            let context = SecurityContext::new(key, role);
+            let context = Box::new(SecurityContext::new(key, role));
             let refused = match learnt {
                 Err(failure) => {
                     // It is not trusted, and may come again when it can be kept.
