@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as HostInstant};
 
 use motemix_host::clock::HostClock;
-use motemix_host::link::{BATCH, Batch, Outgoing, UdpLink};
+use motemix_host::link::{BATCH, Batch, FairQueue, Outgoing, Sources, UdpLink};
 use motemix_host::memory;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};
@@ -28,6 +28,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// The most batches that are sent in one turn: datagrams that arrive meanwhile are to be taken in,
 /// too.
 const BATCHES_A_TURN: usize = 8;
+/// The most batches that are read in one turn, and sorted by where they came from. One of them is
+/// worked on.
+const READS_A_TURN: usize = 8;
 /// The most requests that are answered in one turn.
 const REQUESTS_A_TURN: usize = 64;
 
@@ -52,6 +55,9 @@ pub(super) struct Driver<'r, S> {
 /// What the loop keeps from one turn to the next.
 struct Turns {
     incoming: Batch,
+    /// What was read, by source: whoever floods waits for itself.
+    waiting: FairQueue,
+    sources: Sources,
     leaving: Vec<(SocketAddr, Vec<u8>)>,
     next_tick: HostInstant,
     next_report: Option<HostInstant>,
@@ -68,6 +74,8 @@ impl<S: Station> Driver<'_, S> {
         let now = HostInstant::now();
         let mut turns = Turns {
             incoming: Batch::new(self.station.role().max_datagram_len()),
+            waiting: FairQueue::new(self.station.role().max_datagram_len()),
+            sources: Sources::default(),
             leaving: Vec::with_capacity(BATCH),
             next_tick: now,
             next_report: self.report_every.map(|every| now + every),
@@ -118,12 +126,28 @@ impl<S: Station> Driver<'_, S> {
         if self.journal.is_failing() {
             return Ok(false);
         }
-        let received = self.link.try_recv_batch(&mut turns.incoming).map_err(broken_socket)?;
-        for datagram in turns.incoming.datagrams() {
-            // Refusals are counted by the role.
-            let _ = self.station.role().handle_datagram(self.clock.now(), datagram);
+        let Turns { incoming, waiting, sources, .. } = turns;
+        for _ in 0..READS_A_TURN {
+            let received = self.link.try_recv_batch(incoming).map_err(broken_socket)?;
+            for (from, datagram) in incoming.with_sources() {
+                waiting.push(sources.of(from), datagram);
+            }
+            if received < BATCH {
+                break;
+            }
         }
-        Ok(received > 0)
+        let had_some = !waiting.is_empty();
+        for _ in 0..BATCH {
+            let (role, now) = (self.station.role(), self.clock.now());
+            let taken = waiting.pop(|_, datagram| {
+                // Refusals are counted by the role.
+                let _ = role.handle_datagram(now, datagram);
+            });
+            if taken.is_none() {
+                break;
+            }
+        }
+        Ok(had_some)
     }
 
     async fn transmit(&mut self, turns: &mut Turns) -> Result<(), RuntimeError> {
