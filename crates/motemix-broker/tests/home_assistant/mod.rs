@@ -342,6 +342,10 @@ fn what_takes_commands_is_a_switch_or_a_number_by_itself() {
     mirror.apply(&creation(topic("3/valve")));
     mirror.apply(&senml("3/valve", r#"[{"n":"open","vb":false}]"#));
     assert!(config(&mut mirror, "binary_sensor").is_some(), "its device has not said that it takes commands");
+    let stranger = Topic { owner: Some(Identity::from_bytes([1; 32])), ..topic("3/valve/command") };
+    mirror.apply(&creation(stranger));
+    assert!(sent(&mut mirror).is_empty(), "another device has");
+    mirror.apply(&Change::Topic(TopicId("3/valve/command".into()), None));
     mirror.apply(&creation(topic("3/valve/command")));
     let sent_now = sent(&mut mirror);
     assert_eq!(

@@ -18,8 +18,15 @@ impl Mirror {
     pub(super) fn set_entities(&mut self, id: &TopicId) {
         let plan = Arc::clone(&self.plan);
         let Some(entry) = self.topics.get(id) else { return };
-        let (name, is_alone) = (&entry.topic.name, entry.records.len() == 1);
-        let format = plan.commands_of(name, is_alone, |of| self.topic_named(of).is_some());
+        let (topic, is_alone) = (&entry.topic, entry.records.len() == 1);
+        let format = plan.commands_of(&topic.name, is_alone, |commands| {
+            let commands = self.topic_named(commands).and_then(|id| self.topics.get(id));
+            // Nobody else says that a device takes commands.
+            commands.is_some_and(|commands| {
+                let owner = commands.topic.owner;
+                owner == topic.owner || (owner.is_some() && owner == topic.device)
+            })
+        });
         let Some(entry) = self.topics.get_mut(id) else { return };
         let expire_after = plan.settings().home_assistant.expire_after;
         let (mut left_out, mut changed) = (0_usize, false);
