@@ -473,10 +473,12 @@ fn a_reading_ends_in_mqtt_when_its_time_is_over_though_another_goes_on() {
         let _bridging = network.bridge(&mosquitto, FAST);
         let house = network.create("house").await;
         network.put_senml(&house, r#"[{"n":"fast","v":1,"ut":1},{"n":"slow","v":2,"ut":3000}]"#).await;
-        let state = listener.next("motemix/house/state").await;
+        let mut state = listener.next("motemix/house/state").await;
         assert!(state.properties()["message-expiry-interval"].as_u64().unwrap() <= 6000);
-        let ended = |m: &mosquitto::Message| m.json()["readings"].get("fast").is_none();
-        let state = listener.until("that one has ended", ended).await;
+        // On a machine that is busy the first may be late.
+        while state.json()["readings"].get("fast").is_some() {
+            state = listener.next("motemix/house/state").await;
+        }
         assert_eq!(state.json()["readings"]["slow"]["value"], 2);
     });
 }

@@ -14,7 +14,7 @@ use crate::state::Topic;
 const MAX_STATE: usize = 255;
 /// The range of numbers that may be commanded: what a device takes, it does not say.
 const MAX_NUMBER: f64 = 1e9;
-/// Beside classes of device, names of what is said for whoever looks after a device.
+/// Readings about the device itself, by their class or their name.
 const DIAGNOSTIC: &[&str] = &["battery", "signal_strength", "rssi", "snr", "lqi", "uptime"];
 
 /// What kind of entity a reading becomes.
