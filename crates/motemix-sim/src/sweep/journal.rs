@@ -43,8 +43,13 @@ pub enum JournalError {
     #[error("{} is in use by another sweep; wait for its end, or name another folder", .0.display())]
     InUse(PathBuf),
     /// The system locks no files there.
-    #[error("{}: cannot lock it: {1}; name a folder on a file system with locks, as those of local disks have", .0.display())]
-    NoLocks(PathBuf, io::Error),
+    #[error("{}: cannot lock it: {error}; name a folder on a file system with locks, as those of local disks have", path.display())]
+    NoLocks {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The system failed.
     #[error("the journal failed: {0}")]
     Io(io::Error),
@@ -113,7 +118,7 @@ impl Journal {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::InUse(path)),
-            Err(TryLockError::Error(error)) => return Err(JournalError::NoLocks(path, error)),
+            Err(TryLockError::Error(error)) => return Err(JournalError::NoLocks { path, error }),
         }
         if restart {
             file.set_len(0)?;
