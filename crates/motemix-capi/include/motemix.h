@@ -369,6 +369,8 @@ enum motemix_status
     MOTEMIX_STATUS_NO_READINGS = 68,
     // The message that came last has come once more, byte for byte: answer it with its receipt.
     MOTEMIX_STATUS_REPEATED = 69,
+    // The radio, or the thread that serves it, has ended: a mote runs, and nobody hears it.
+    MOTEMIX_STATUS_NO_RADIO = 70,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

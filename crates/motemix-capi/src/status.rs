@@ -170,6 +170,8 @@ pub enum Status {
     NoReadings = 68,
     /// The message that came last has come once more, byte for byte: answer it with its receipt.
     Repeated = 69,
+    /// The radio, or the thread that serves it, has ended: a mote runs, and nobody hears it.
+    NoRadio = 70,
 }
 
 statuses! {
@@ -243,6 +245,7 @@ statuses! {
     NotAReading => c"not a signed reading, or not an introduction",
     NoReadings => c"this mote signs no readings; call motemix_mote_sign_readings first",
     Repeated => c"the last message once more",
+    NoRadio => c"the radio has stopped; restart the board",
 }
 
 impl From<SendError> for Status {

@@ -17,4 +17,13 @@ kernel_pid_t thread_create(char *stack, int stacksize, uint8_t priority, int fla
                            thread_task_func_t task_func, void *arg, const char *name);
 kernel_pid_t thread_getpid(void);
 
+typedef enum {
+    STATUS_STOPPED,
+    STATUS_ZOMBIE,
+    STATUS_RECEIVE_BLOCKED = 3,
+    STATUS_NOT_FOUND = -1,
+} thread_status_t;
+
+thread_status_t thread_getstatus(kernel_pid_t pid);
+
 #endif

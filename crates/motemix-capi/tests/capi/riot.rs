@@ -44,9 +44,10 @@ const COMMANDS: [&str; 2] = ["modules/motemix/console.c", "modules/motemix/comma
 
 const STAND_IN: [&str; 2] = ["stand-in/riot.c", "stand-in/mtd.c"];
 /// What RIOT's build says about a PC.
-const NATIVE: [&str; 7] = [
+const NATIVE: [&str; 8] = [
     "-DCPU_NATIVE",
     "-DMODULE_AUTO_INIT",
+    "-DMODULE_GNRC_NETIF",
     "-DMODULE_MOTEMIX_CONSOLE",
     "-DMODULE_MOTEMIX_MTD",
     "-DMODULE_MOTEMIX_READINGS",

@@ -53,15 +53,19 @@ static motemix_status ask(call_t *call)
 static motemix_status run_command(motemix_mote *mote, call_t *call)
 {
     /* An authority must not be told an address at which nobody is reached. */
-    motemix_status status = motemix_settle();
+    motemix_status status = motemix_settle(), radio = motemix_radio();
+    const char *line = call->in;
 
-    if (status != MOTEMIX_STATUS_OK) {
+    /* Without a radio a mote still says what it has, and stops. */
+    if (status != MOTEMIX_STATUS_OK &&
+        (status != MOTEMIX_STATUS_NO_RADIO || strncmp(line, "start", 5) == 0 ||
+         strncmp(line, "key", 3) == 0)) {
         return status;
     }
     motemix_print_to((motemix_print_t)(uintptr_t)call->number, call->more);
     status = motemix_mote_command(mote, motemix_now_us(), call->in, call->len);
     motemix_print_to(NULL, NULL);
-    return status;
+    return status == MOTEMIX_STATUS_OK && strncmp(line, "status", 6) == 0 ? radio : status;
 }
 
 motemix_status motemix_command(const char *line, motemix_print_t print, void *arg)
@@ -311,7 +315,10 @@ static motemix_status run_counters(motemix_mote *mote, call_t *call)
 {
     motemix_status status = motemix_mote_counters(mote, call->out);
 
-    return status == MOTEMIX_STATUS_OK ? motemix_mote_epoch(mote, call->more) : status;
+    if (status == MOTEMIX_STATUS_OK) {
+        status = motemix_mote_epoch(mote, call->more);
+    }
+    return status == MOTEMIX_STATUS_OK ? motemix_radio() : status;
 }
 
 motemix_status motemix_counters_get(motemix_counters *counters, uint32_t *epoch)

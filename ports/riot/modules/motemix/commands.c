@@ -250,7 +250,9 @@ static int status(int argc, char **argv)
         return MISUSED;
     }
     motemix_status status = motemix_counters_get(&counters, &epoch);
-    if (status == MOTEMIX_STATUS_OK) {
+    motemix_status said = MOTEMIX_STATUS_OK;
+    if (status == MOTEMIX_STATUS_OK || status == MOTEMIX_STATUS_NO_RADIO) {
+        said = status;
         printf("the node runs in epoch %" PRIu32 "\n", epoch);
     }
     else if (status == MOTEMIX_STATUS_NO_EPOCH) {
@@ -283,7 +285,7 @@ static int status(int argc, char **argv)
                    (uint32_t)counters.dropped[reason]);
         }
     }
-    return say(MOTEMIX_STATUS_OK);
+    return say(said);
 }
 
 #ifdef MODULE_MOTEMIX_READINGS

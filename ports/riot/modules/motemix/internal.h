@@ -49,6 +49,9 @@ bool motemix_find_address(motemix_address *address, uint16_t *from);
  * Once the node runs, both stay. */
 motemix_status motemix_settle(void);
 
+/* MOTEMIX_STATUS_NO_RADIO if the interface that was chosen has ended, or all have. */
+motemix_status motemix_radio(void);
+
 /* Where the mote prints what it answers; null for nowhere. */
 void motemix_print_to(motemix_print_t to, void *arg);
 

@@ -73,9 +73,42 @@ uint64_t motemix_now_us(void)
 
 /* --- what the mote is lent --- */
 
+/* Whether the thread of an interface has ended, as an assertion that fails ends it in RIOT. Whoever
+ * asks it then waits for ever, and what is sent stays in the network stack's memory. */
+static bool is_dead(uint16_t of)
+{
+#ifdef MODULE_GNRC_NETIF
+    /* The number of an interface is that of its thread. */
+    thread_status_t status = thread_getstatus((kernel_pid_t)of);
+    return status == STATUS_ZOMBIE || status == STATUS_STOPPED || status == STATUS_NOT_FOUND;
+#else
+    (void)of;
+    return false;
+#endif
+}
+
+motemix_status motemix_radio(void)
+{
+    motemix_status none = MOTEMIX_STATUS_OK;
+
+    if (interface != SOCK_ADDR_ANY_NETIF) {
+        return is_dead(interface) ? MOTEMIX_STATUS_NO_RADIO : MOTEMIX_STATUS_OK;
+    }
+    for (netif_t *netif = netif_iter(NULL); netif != NULL; netif = netif_iter(netif)) {
+        if (!is_dead((uint16_t)netif_get_id(netif))) {
+            return MOTEMIX_STATUS_OK;
+        }
+        none = MOTEMIX_STATUS_NO_RADIO;
+    }
+    return none;
+}
+
 static int transmit(void *context, const motemix_address *to, const uint8_t *packet, size_t len)
 {
     (void)context;
+    if (is_dead(interface)) {
+        return 1;
+    }
     sock_udp_ep_t remote = { .family = AF_INET6, .netif = SOCK_ADDR_ANY_NETIF, .port = to->port };
     memcpy(remote.addr.ipv6, to->ip, sizeof(remote.addr.ipv6));
     if (ipv6_addr_is_link_local((const ipv6_addr_t *)remote.addr.ipv6)) {
@@ -195,6 +228,9 @@ bool motemix_find_address(motemix_address *address, uint16_t *from)
     ipv6_addr_t found[ADDRESSES];
 
     for (netif_t *netif = netif_iter(NULL); netif != NULL; netif = netif_iter(netif)) {
+        if (is_dead((uint16_t)netif_get_id(netif))) {
+            continue;
+        }
         int len = netif_get_opt(netif, NETOPT_IPV6_ADDR, 0, found, sizeof(found));
         for (int at = 0; at < len / (int)sizeof(found[0]); at++) {
             if (ipv6_addr_is_link_local(&found[at])) {
@@ -217,6 +253,9 @@ motemix_status motemix_settle(void)
 
     if (motemix_mote_epoch(mote, &epoch) != MOTEMIX_STATUS_STANDS) {
         return MOTEMIX_STATUS_OK;
+    }
+    if (motemix_radio() != MOTEMIX_STATUS_OK) {
+        return MOTEMIX_STATUS_NO_RADIO;
     }
     if (!motemix_find_address(&address, &from)) {
         return MOTEMIX_STATUS_NO_ADDRESS;

@@ -17,4 +17,7 @@ int netif_get_opt(netif_t *netif, netopt_t opt, uint16_t context, void *value, s
 /* The interface that netif_iter finds. Neighbours are on 6 alone. */
 extern int16_t stand_in_interface;
 
+/* As after a failed assertion: the interface's thread has ended, and whoever asks it waits for ever. */
+extern int stand_in_radio_is_dead;
+
 #endif

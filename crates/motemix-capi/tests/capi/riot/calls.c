@@ -51,6 +51,15 @@ static int look(int argc, char **argv)
 }
 SHELL_COMMAND(look, "", look);
 
+static int radio(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    stand_in_radio_is_dead = 1;
+    puts("radio: stopped");
+    return 0;
+}
+SHELL_COMMAND(radio, "", radio);
+
 static motemix_status inside;
 
 static motemix_status ask_for_something(void)

@@ -109,6 +109,20 @@ fn asking_for_a_key_does_not_change_how_neighbours_are_reached() {
     boards[0].send("node-1", "hello");
 }
 
+/// An assertion of RIOT's ends the thread of the radio, and nobody who asks it gets an answer.
+#[test]
+fn a_mote_whose_radio_has_stopped_says_so() {
+    let link = Link::of(&PORT, 4);
+    let mut boards = network_with_calls(&link);
+    assert!(!boards[0].ask("motemix status", "the node runs in epoch").contains("radio"));
+    boards[0].ask("radio", "radio: stopped");
+    let stopped = "error: the radio has stopped";
+    boards[0].ask("motemix status", stopped);
+    boards[0].ask("motemix stop", "ok");
+    boards[0].ask("motemix start", stopped);
+    boards[0].ask("motemix status", stopped);
+}
+
 #[test]
 fn null_pointers_are_refused() {
     let link = Link::of(&PORT, 4);

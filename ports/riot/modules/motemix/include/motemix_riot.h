@@ -135,7 +135,8 @@ motemix_status motemix_give_document(size_t at, const uint8_t *piece, size_t len
 motemix_status motemix_keep_document(size_t len);
 
 /* Runs the node with the document that is kept. Neighbours are reached through the first interface
- * that has a link-local address now, until the node is stopped. */
+ * that has a link-local address now, until the node is stopped. MOTEMIX_STATUS_NO_RADIO if the thread of
+ * that interface has ended, as an assertion that fails ends it; motemix_counters_get tells it later. */
 motemix_status motemix_start(void);
 
 /* Stops the node and wipes its keys from RAM. Messages under way are given up. */
@@ -190,8 +191,8 @@ motemix_status motemix_own_identity(uint8_t identity[MOTEMIX_IDENTITY_LEN],
 motemix_status motemix_send_readings(const char *name, uint32_t seconds);
 #endif
 
-/* What the node did since it was started, and its epoch. MOTEMIX_STATUS_NO_EPOCH if that has ended:
- * the counters are there all the same. */
+/* What the node did since it was started, and its epoch. MOTEMIX_STATUS_NO_EPOCH if that has ended,
+ * MOTEMIX_STATUS_NO_RADIO if the interface has: the counters are there all the same. */
 motemix_status motemix_counters_get(motemix_counters *counters, uint32_t *epoch);
 
 #ifdef __cplusplus
