@@ -125,7 +125,7 @@ fn memory_is_kept_from_dumps_and_swap() {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        for child in &mut self.child {
+        if let Some(child) = &mut self.child {
             // It may have ended already.
             let _ = child.kill();
             let _ = child.wait();
