@@ -12,7 +12,7 @@ mod status;
 
 use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
 use crate::commands::node::end_with_parent;
-use crate::commands::{alive_until, of_option};
+use crate::commands::of_option;
 use crate::failure::Failure;
 use crate::network::{documents, hops, make_whole};
 use crate::program;
