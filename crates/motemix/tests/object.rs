@@ -197,7 +197,7 @@ fn several_messages_are_checked_a_line_each_and_a_wrong_audience_is_named() {
     let jws = ["sign", "@mote.key", "@reading.cbor", "--audience", "plant", "--format", "jws"];
     lines += &desk.object(&jws).succeeds();
     let data = desk.object(&["sign", "@mote.key", "@reading.cbor", "--audience", "plant"]).succeeds();
-    lines += &format!("{{\"number\":7,\"data_hex\":\"{}\"}}\n", data.trim());
+    let lines = format!("{lines}{{\"number\":7,\"data_hex\":\"{}\"}}\n", data.trim());
     fs::write(desk.path("lines"), &lines).unwrap();
     let run = desk.verify("lines", &["--audience", "plant", "--json"]);
     assert_eq!(run.status(), 2, "{}", run.stderr());
