@@ -123,7 +123,7 @@ impl Network {
     pub fn publish(&self, epoch: u32, valid_after: u64, valid_until: u64, parameters: Parameters) {
         let keys = NAMES.map(|name| {
             let key = NodeKey::load(self.path(name).join("node.key")).unwrap();
-            HostCurve::public_key(&*key.mix_secret(Epoch(epoch)).unwrap())
+            HostCurve::public_key(&key.mix_secret(Epoch(epoch)).unwrap())
         });
         self.publish_with(&keys, epoch, valid_after, valid_until, parameters);
     }

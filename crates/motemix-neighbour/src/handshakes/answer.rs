@@ -1,6 +1,6 @@
 //! The handshake that this node answers.
 
-use core::mem::take;
+use core::mem::{replace, take};
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -37,9 +37,7 @@ enum Step {
 }
 
 /// What the steps hand to each other.
-#[derive(Default)]
 enum Held<S: CipherSuite> {
-    #[default]
     Nothing,
     Ephemeral(Ephemeral<S>),
     Agreed(Agreed<S>),
@@ -47,6 +45,10 @@ enum Held<S: CipherSuite> {
 }
 
 impl<S: CipherSuite> Held<S> {
+    /// A constant: a value of the moment would be made on the stack first, and what lay there before
+    /// it would be copied along with it.
+    const NOTHING: Self = Self::Nothing;
+
     const fn agreed(&self) -> Result<&Agreed<S>, HandshakeDrop> {
         if let Self::Agreed(agreed) = self { Ok(agreed) } else { Err(HandshakeDrop::Unexpected) }
     }
@@ -84,7 +86,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
     pub(super) fn end(&mut self) {
         // One by one, as in a call.
         self.peer = None;
-        self.held = Held::Nothing;
+        self.held = Held::NOTHING;
     }
 
     /// Ends it if it is to this peer, with which there is a later key. One that is not over goes on
@@ -171,7 +173,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
 
     #[inline(never)]
     fn agree(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
-        let Held::Ephemeral(ephemeral) = take(&mut self.held) else {
+        let Held::Ephemeral(ephemeral) = replace(&mut self.held, Held::NOTHING) else {
             return Err(HandshakeDrop::Unexpected);
         };
         self.held = Held::Agreed(ephemeral.agree(suite)?);
@@ -256,7 +258,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         let mut room = [0; LEN];
         let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
         self.message = Bytes::of(MESSAGE_4, message_4)?;
-        self.held = Held::Nothing;
+        self.held = Held::NOTHING;
         Ok(key_of(&session)?)
     }
 

@@ -47,9 +47,7 @@ enum Step {
 }
 
 /// What the steps hand to each other.
-#[derive(Default)]
 enum Held<S: CipherSuite, const LEN: usize> {
-    #[default]
     Nothing,
     Received(ReceivedMessage2<S, Bytes<LEN>>),
     Verified(VerifiedResponder<S>),
@@ -57,6 +55,10 @@ enum Held<S: CipherSuite, const LEN: usize> {
 }
 
 impl<S: CipherSuite, const LEN: usize> Held<S, LEN> {
+    /// A constant: a value of the moment would be made on the stack first, and what lay there before
+    /// it would be copied along with it.
+    const NOTHING: Self = Self::Nothing;
+
     const fn verified(&self) -> Result<&VerifiedResponder<S>, HandshakeDrop> {
         if let Self::Verified(verified) = self { Ok(verified) } else { Err(HandshakeDrop::Unexpected) }
     }
@@ -114,7 +116,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         // be copied along with it.
         self.peer = None;
         self.waiting = None;
-        self.held = Held::Nothing;
+        self.held = Held::NOTHING;
     }
 
     pub(super) const fn peer(&self) -> Option<Peer> {
@@ -220,7 +222,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         if worked.is_err() {
             // The right message may still come; before message_1 that is a cookie.
             let back_to = if step == Step::Begin { Step::Hello } else { Step::Message1 };
-            self.held = Held::Nothing;
+            self.held = Held::NOTHING;
             (self.step, self.received) = (back_to, Bytes::EMPTY);
         }
         worked

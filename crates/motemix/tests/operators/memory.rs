@@ -164,7 +164,6 @@ fn a_process_has_nothing_left_of_keys_that_have_ended() {
 }
 
 #[test]
-#[ignore = "where two neighbours call each other at once, a place in their handshakes keeps the key"]
 fn a_node_has_nothing_left_of_keys_of_links_that_were_replaced() {
     let mut world = with_mixes();
     world.write_link_keys();
