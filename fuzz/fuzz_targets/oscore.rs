@@ -14,7 +14,7 @@ use motemix_coap::oscore::edhoc::{self, AnyByValue, Own, OwnSecret, Responder};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Asked, Context, ContextId, Contexts, Exchange, Header, Message, NotStored, NothingStored, NumberStore,
-    Numbers, Preshared, Settings,
+    Numbers, Preshared, Sender, Settings,
 };
 use motemix_crypto::Secret;
 use motemix_fuzz::Damage;
@@ -45,8 +45,9 @@ fn anything(bytes: &[u8]) {
     let own = Own::new(OwnSecret::X25519(Secret::new([1; 32])), None, None).expect("short");
     let mut responder = Responder::new(edhoc::Settings::default(), vec![own]);
     let mut rng = ChaCha20Rng::seed_from_u64(0);
-    let (contexts, peer) = (&mut side.contexts, Peer::Stream(0));
-    responder.answer(NOW, peer, true, &message, contexts, &mut AnyByValue, &mut rng);
+    let contexts = &mut side.contexts;
+    let from = Sender { peer: Peer::Stream(0), has_address: true };
+    responder.answer(NOW, from, &message, contexts, &mut AnyByValue, &mut rng);
     assert!(responder.unwrap_combined(NOW, &message, contexts, &mut AnyByValue).is_err());
     assert_eq!(contexts.len(), 1, "nobody proved a key");
 }

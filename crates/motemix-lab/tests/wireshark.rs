@@ -202,7 +202,7 @@ fn messages_of_handshakes_are_datagrams_in_the_clear() {
     let read = wireshark(folder.path(), &recorded.pcap, &[]);
     let messages = to_port(&read, HANDSHAKE_PORT);
     let kinds: Vec<_> = messages.iter().map(|message| (message[0], message.len())).collect();
-    assert_eq!(kinds, [(1, 1), (2, 9), (3, 46), (4, 46), (5, 20), (6, 10)]);
+    assert_eq!(kinds, [(1, 1), (2, 9), (3, 46), (4, 48), (5, 20), (6, 10)]);
     let of_handshakes: Vec<_> = read.iter().filter(|read| read.datagram.is_some()).collect();
     assert_eq!(of_handshakes.len(), messages.len());
     assert!(of_handshakes.iter().all(|read| !read.is_protected && read.complaints.is_empty()));

@@ -338,7 +338,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
         self.node.loop_alarm().sounds().then(|| {
             let words = format!(
                 "own packets do not come back as they should, {} of {} since the start: a mix drops or holds up \
-                 packets, or somebody does on its links, or many mixes are off; see whether other nodes say so too",
+                 packets, or somebody does on its links, or nodes of the document are off; see whether other nodes \
+                 say so too",
                 counters.loops_lost, counters.loops_sent
             );
             Reason::warning(Concern::Loops, words)

@@ -353,9 +353,9 @@ mod tests {
         let names: Vec<_> = link.messages.iter().map(|message| &*message.name).collect();
         assert_eq!(names, ["hello", "cookie", "cookie and message_1", "message_2", "message_3", "message_4"]);
         assert_eq!((link.frames(), link.round_trips()), (6, 3));
-        // A byte of kind each, and the cookie of eight that goes there and back.
+        // A byte of kind each, the cookie of eight that goes there and back, and the echo of two.
         let inside = edhoc_static().unwrap().bytes() + 9;
-        assert_eq!(link.bytes(), inside + 6 + 2 * 8);
+        assert_eq!(link.bytes(), inside + 6 + 2 * 8 + 2);
         assert_eq!(link.text.unwrap().air.frames, 1);
     }
 
