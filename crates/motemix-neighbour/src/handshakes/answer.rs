@@ -1,6 +1,6 @@
 //! The handshake that this node answers.
 
-use core::mem::{replace, take};
+use core::mem::take;
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -37,7 +37,9 @@ enum Step {
 }
 
 /// What the steps hand to each other.
+#[derive(Default)]
 enum Held<S: CipherSuite> {
+    #[default]
     Nothing,
     Ephemeral(Ephemeral<S>),
     Agreed(Agreed<S>),
@@ -86,6 +88,12 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
     pub(super) fn end(&mut self) {
         // One by one, as in a call.
         self.peer = None;
+        self.clear();
+    }
+
+    /// In a frame of its own: those who call it compute with deep stacks.
+    #[inline(never)]
+    fn clear(&mut self) {
         self.held = Held::NOTHING;
     }
 
@@ -173,7 +181,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
 
     #[inline(never)]
     fn agree(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
-        let Held::Ephemeral(ephemeral) = replace(&mut self.held, Held::NOTHING) else {
+        let Held::Ephemeral(ephemeral) = take(&mut self.held) else {
             return Err(HandshakeDrop::Unexpected);
         };
         self.held = Held::Agreed(ephemeral.agree(suite)?);
@@ -258,7 +266,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         let mut room = [0; LEN];
         let (session, message_4) = completed.message_4(Ead::default(), suite, &mut room)?;
         self.message = Bytes::of(MESSAGE_4, message_4)?;
-        self.held = Held::NOTHING;
+        self.clear();
         Ok(key_of(&session)?)
     }
 

@@ -116,6 +116,12 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         // be copied along with it.
         self.peer = None;
         self.waiting = None;
+        self.clear();
+    }
+
+    /// In a frame of its own: those who call it compute with deep stacks.
+    #[inline(never)]
+    fn clear(&mut self) {
         self.held = Held::NOTHING;
     }
 
@@ -222,7 +228,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         if worked.is_err() {
             // The right message may still come; before message_1 that is a cookie.
             let back_to = if step == Step::Begin { Step::Hello } else { Step::Message1 };
-            self.held = Held::NOTHING;
+            self.clear();
             (self.step, self.received) = (back_to, Bytes::EMPTY);
         }
         worked
