@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use guarded::{Adopted, Guarded, adopt};
+pub use guarded::{Adopted, Guarded, adopt, put_aside};
 
 use super::store_mark::{Doubt, StoreMark};
 use super::{StoreError, StoreProblem, file, lock};
@@ -55,7 +55,16 @@ impl Layout {
             None if mark.as_ref().is_some_and(StoreMark::says_used) => {
                 return Err(guarded::doubtful(path, self, Doubt::Gone));
             }
-            None => self.make(path)?,
+            None => {
+                // A new store would take the log for its own, with all that the one before had.
+                if guarded::left_its_log(path)? {
+                    if !self.guards.is_empty() {
+                        return Err(guarded::doubtful(path, self, Doubt::Gone));
+                    }
+                    guarded::put_log_aside(path)?;
+                }
+                self.make(path)?;
+            }
         }
         let connection = connect(path).map_err(failed)?;
         self.check(path, &connection)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use motemix_host::store::StoreProblem;
+use motemix_host::store::sqlite::put_aside;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::Sqlite;
@@ -32,13 +32,11 @@ impl Replica {
     /// # Errors
     /// The folder has something else, or the system refuses.
     pub fn open(folder: &Path, retention: Retention, log: &str) -> Result<Self, StoreError> {
-        // What a copy has, the log has as well: one without bytes, or none, is read again.
+        // What a copy has, the log has as well: one without bytes, or none, is read again. What its
+        // connection left beside it goes too, or SQLite would read it into the next one.
         let file = folder.join(Sqlite::FILE);
-        if std::fs::metadata(&file).is_ok_and(|found| found.len() == 0) {
-            std::fs::remove_file(&file).map_err(|error| motemix_host::store::StoreError {
-                file: file.clone(),
-                problem: StoreProblem::Io(error),
-            })?;
+        if !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
+            put_aside(&file)?;
         }
         let sqlite = Sqlite::open(folder, retention)?;
         let schema = "CREATE TABLE IF NOT EXISTS replica (
@@ -152,4 +150,31 @@ pub fn difference(before: &State, after: &State) -> Vec<Change> {
     };
     changes.extend(after.as_changes().filter(is_new));
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_that_is_gone_or_has_no_bytes_is_read_again_also_if_it_left_its_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let open = || Replica::open(folder.path(), Retention::default(), "log").unwrap();
+        for has_file in [false, true] {
+            let mut replica = open();
+            replica.apply(&[], 5, "batch").unwrap();
+            fs::copy(at("broker.sqlite-wal"), at("kept")).unwrap();
+            drop(replica);
+            assert_eq!(open().place(), 5);
+            fs::remove_file(at("broker.sqlite")).unwrap();
+            if has_file {
+                fs::write(at("broker.sqlite"), "").unwrap();
+            }
+            fs::rename(at("kept"), at("broker.sqlite-wal")).unwrap();
+            assert_eq!(open().place(), 0);
+        }
+    }
 }

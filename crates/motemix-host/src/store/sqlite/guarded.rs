@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Layout, failure};
+use super::{Layout, failure, write_ahead_log};
 use crate::store::store_mark::{Doubt, StoreMark};
 use crate::store::{StoreError, StoreProblem, file};
 
@@ -106,10 +106,11 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
     let mut mark = StoreMark::of(path).map_err(io)?;
     let found = found(path)?;
     if found.as_ref().is_none_or(|found| found.len() == 0) {
-        if found.is_none() && !mark.is_there() {
+        // Of a store that is gone its log may be there, and would be read into the next one.
+        let aside = put_aside(path)?;
+        if aside.is_none() && !mark.is_there() {
             return Err(StoreError::new(path, StoreProblem::Nothing));
         }
-        let aside = found.map(|_| put_aside(path)).transpose()?;
         mark.remove().map_err(io)?;
         return Ok(Adopted::Anew(aside));
     }
@@ -130,31 +131,58 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
     if is_replica {
         let aside = put_aside(path)?;
         mark.remove().map_err(io)?;
-        return Ok(Adopted::Anew(Some(aside)));
+        return Ok(Adopted::Anew(aside));
     }
     mark.renew(changes).map_err(io)?;
     Ok(Adopted::AsItIs)
 }
 
-/// Renames a store, with what belongs to it, to a name that is free. Nothing is removed: it may be
-/// the last copy.
-fn put_aside(path: &Path) -> Result<PathBuf, StoreError> {
+/// What a store consists of beside its mark, as endings of its name.
+const PARTS: [&str; 3] = ["", "-wal", "-shm"];
+
+/// Renames a store, or what is left of one that is gone, to a name that is free. Nothing is
+/// removed: it may be the last copy. The first file that was there has the name that is returned.
+///
+/// # Errors
+/// The system refuses.
+pub fn put_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+    rename_aside(path, &PARTS)
+}
+
+/// The same, without the store itself: another process may have made a new one meanwhile.
+pub(super) fn put_log_aside(path: &Path) -> Result<(), StoreError> {
+    rename_aside(path, &PARTS[1..]).map(drop)
+}
+
+fn rename_aside(path: &Path, parts: &[&str]) -> Result<Option<PathBuf>, StoreError> {
     let io = |error| StoreError::io(path, error);
     let with = |ending: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
         PathBuf::from(name)
     };
+    let is_free = |ending: &String| !PARTS.iter().any(|part| with(&format!("{ending}{part}")).exists());
     let mut names = (1..).map(|number| format!(".aside-{number}"));
-    let free = names.find(|ending| !with(ending).exists()).unwrap_or_default();
-    for part in ["", "-wal", "-shm"] {
-        match fs::rename(with(part), with(&format!("{free}{part}"))) {
-            Err(error) if part.is_empty() || error.kind() != ErrorKind::NotFound => return Err(io(error)),
-            _ => {}
+    let free = names.find(is_free).unwrap_or_default();
+    let mut first = None;
+    for part in parts {
+        let aside = with(&format!("{free}{part}"));
+        match fs::rename(with(part), &aside) {
+            Ok(()) => first = first.or(Some(aside)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(io(error)),
         }
     }
-    file::sync_folder(path).map_err(io)?;
-    Ok(with(&free))
+    if first.is_some() {
+        file::sync_folder(path).map_err(io)?;
+    }
+    Ok(first)
+}
+
+/// Whether the log of a store is there, and the store is not. Looks at the log first: a store that
+/// another process makes meanwhile is there before its log is.
+pub(super) fn left_its_log(path: &Path) -> Result<bool, StoreError> {
+    Ok(write_ahead_log(path).exists() && found(path)?.is_none())
 }
 
 /// The number of changes that a store has counted.
@@ -193,4 +221,75 @@ pub(super) fn schema(layout: &Layout) -> String {
 
 pub(super) fn doubtful(path: &Path, layout: &Layout, doubt: Doubt) -> StoreError {
     StoreError::new(path, StoreProblem::Doubtful { doubt, loss: layout.loss, file: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARD: Layout = Layout {
+        kind: "store of a test",
+        application_id: 0x6d6d_7473,
+        version: 1,
+        schema: "CREATE TABLE numbers (number INTEGER PRIMARY KEY);",
+        guards: &["numbers"],
+        loss: "Numbers would come twice",
+    };
+
+    /// Leaves what is there after a program was killed and its store removed: the log.
+    fn lose(layout: &Layout, store: &Path) {
+        let kept = store.with_extension("kept");
+        let open = layout.open(store).unwrap();
+        open.execute("INSERT INTO numbers VALUES (7)", []).unwrap();
+        open.note();
+        fs::copy(write_ahead_log(store), &kept).unwrap();
+        drop(open);
+        fs::remove_file(store).unwrap();
+        fs::rename(kept, write_ahead_log(store)).unwrap();
+    }
+
+    fn numbers(layout: &Layout, store: &Path) -> u32 {
+        let open = layout.open(store).unwrap();
+        open.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).unwrap()
+    }
+
+    fn is_gone(opened: Result<Guarded, StoreError>) -> bool {
+        matches!(opened.unwrap_err().problem, StoreProblem::Doubtful { doubt: Doubt::Gone, .. })
+    }
+
+    #[test]
+    fn the_log_of_a_store_that_is_gone_is_read_into_no_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store");
+        let mark = crate::store::store_mark::path_of(&store);
+        for (number, loses_its_mark) in [(1, false), (2, true)] {
+            lose(&GUARD, &store);
+            if loses_its_mark {
+                fs::remove_file(&mark).unwrap();
+            }
+            assert!(is_gone(GUARD.open(&store)));
+            // Those that were put aside before stay.
+            let aside = folder.path().join(format!("store.aside-{number}-wal"));
+            assert_eq!(adopt(&store).unwrap(), Adopted::Anew(Some(aside)));
+            assert!(!write_ahead_log(&store).exists() && !mark.exists());
+            assert_eq!(numbers(&GUARD, &store), 0);
+        }
+        // A store that guards nothing begins anew by itself.
+        let (layout, store) = (Layout { guards: &[], ..GUARD }, folder.path().join("other"));
+        lose(&layout, &store);
+        assert_eq!(numbers(&layout, &store), 0);
+        assert!(folder.path().join("other.aside-1-wal").exists());
+    }
+
+    #[test]
+    fn what_is_put_aside_may_be_any_part_of_a_store_and_nothing_is_not_adopted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store");
+        assert_eq!(put_aside(&store).unwrap(), None);
+        assert!(matches!(adopt(&store).unwrap_err().problem, StoreProblem::Nothing));
+        fs::write(&store, "").unwrap();
+        fs::write(write_ahead_log(&store), "old").unwrap();
+        assert_eq!(put_aside(&store).unwrap(), Some(folder.path().join("store.aside-1")));
+        assert_eq!(fs::read(folder.path().join("store.aside-1-wal")).unwrap(), b"old");
+    }
 }
