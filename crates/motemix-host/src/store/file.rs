@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -114,34 +114,69 @@ pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Like [`replace`], with bytes that say which file they are in.
+/// Like [`replace`], with bytes that say which file they are in. It belongs to the owner of what is
+/// at `like`, whoever runs this: a command of root takes no file from the program that needs it.
 ///
 /// # Errors
 /// The system refuses; what was there is there.
 pub fn replace_knowing(
     path: &Path,
+    like: &Path,
     mode: u32,
     bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>,
 ) -> io::Result<()> {
-    knowing(path, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
+    knowing(path, like, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
     sync_folder(path)
 }
 
-/// Like [`create`], with bytes that say which file they are in.
+/// Like [`create`], with bytes that say which file they are in, for the owner as of
+/// [`replace_knowing`].
 ///
 /// # Errors
 /// Something is there, or the system refuses.
-pub fn create_knowing(path: &Path, mode: u32, bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>) -> io::Result<()> {
-    knowing(path, mode, bytes)?.persist_noclobber(path).map_err(|refused| refused.error)?;
+pub fn create_knowing(
+    path: &Path,
+    like: &Path,
+    mode: u32,
+    bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>,
+) -> io::Result<()> {
+    knowing(path, like, mode, bytes)?.persist_noclobber(path).map_err(|refused| refused.error)?;
     sync_folder(path)
 }
 
-fn knowing(path: &Path, mode: u32, bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>) -> io::Result<NamedTempFile> {
+fn knowing(
+    path: &Path,
+    like: &Path,
+    mode: u32,
+    bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>,
+) -> io::Result<NamedTempFile> {
     let mut file = filled(path, mode, &[])?;
+    // Before it has its name: killed in between, it would stay with whoever runs this.
+    give(file.as_file(), like)?;
     let bytes = bytes(Birth::of(&file.as_file().metadata()?));
     file.as_file_mut().write_all(&bytes)?;
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+/// Gives a file to the owner of what is at `like`, or of its folder if nothing is there.
+///
+/// # Errors
+/// The system refuses. A new file that may not be given away stays with its maker: it is taken from
+/// nobody.
+pub(super) fn give(file: &File, like: &Path) -> io::Result<()> {
+    let (owner, is_new) = match fs::metadata(like) {
+        Ok(found) => (found, false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (fs::metadata(folder(like))?, true),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.uid() == owner.uid() {
+        return Ok(());
+    }
+    match fchown(file, Some(owner.uid()), Some(owner.gid())) {
+        Err(error) if is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        given => given,
+    }
 }
 
 /// Like [`replace`], but leaves it to the system when the disk has it: after a crash either may be
@@ -245,6 +280,8 @@ pub(crate) fn folder(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::chown;
+
     use super::*;
 
     #[test]
@@ -261,5 +298,29 @@ mod tests {
         std::os::unix::fs::symlink(at("other/nodes/mix-2"), at("plant/nodes/mix-2")).unwrap();
         let behind_a_link = at("plant/nodes/mix-2/../../documents");
         assert_eq!(without_detours(&behind_a_link), behind_a_link);
+    }
+
+    #[test]
+    fn what_root_writes_belongs_to_the_owner_of_what_was_there_or_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, new, mark] = ["file", "new", "mark"].map(|name| folder.path().join(name));
+        let owner = |path: &Path| fs::metadata(path).map(|found| (found.uid(), found.gid())).unwrap();
+        let text = |_| Zeroizing::new(b"text".to_vec());
+        create_knowing(&file, &file, 0o600, text).unwrap();
+        let own = owner(&file);
+        replace_knowing(&file, &file, 0o600, text).unwrap();
+        assert_eq!(owner(&file), own);
+        // Only root can give files away, and others have no need to.
+        if chown(&file, Some(1234), Some(1235)).is_err() {
+            return;
+        }
+        replace_knowing(&file, &file, 0o600, text).unwrap();
+        assert_eq!(owner(&file), (1234, 1235));
+        create_knowing(&mark, &file, 0o600, text).unwrap();
+        assert_eq!(owner(&mark), (1234, 1235));
+        chown(folder.path(), Some(1236), Some(1237)).unwrap();
+        create_knowing(&new, &new, 0o600, text).unwrap();
+        assert_eq!(owner(&new), (1236, 1237));
+        assert_eq!(owner(&file), (1234, 1235));
     }
 }

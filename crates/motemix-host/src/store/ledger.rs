@@ -109,7 +109,11 @@ impl Ledger {
     /// The system refuses.
     pub fn lock(&self) -> io::Result<LockedLedger<'_>> {
         let mark = file::open_to_append(&path_of(&self.path))?;
-        mark.lock()?;
+        // The owner of the ledger has to lock it too. A process that cannot give it away goes on.
+        match file::give(&mark, &self.path) {
+            Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
+            _ => mark.lock()?,
+        }
         Ok(LockedLedger { ledger: self, mark })
     }
 
@@ -139,7 +143,8 @@ impl LockedLedger<'_> {
     /// The system refuses; what was there is there.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         let (title, on) = (self.ledger.title, machine());
-        file::replace_knowing(&self.ledger.path, 0o600, |own| {
+        let path = &self.ledger.path;
+        file::replace_knowing(path, path, 0o600, |own| {
             Zeroizing::new(format!("{title}\nplace {on} {own} {}\n{text}", text.len()).into_bytes())
         })?;
         if self.mark.seek(io::SeekFrom::End(0))? == 0 {
@@ -159,6 +164,7 @@ fn place_of(line: &str) -> Option<(&str, Birth, usize)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, chown};
 
     use super::*;
 
@@ -233,5 +239,23 @@ mod tests {
         // Whoever says what is to be goes on from there.
         write(&ledger, "next 9\n");
         assert_eq!(ledger.read().unwrap(), Entry::Kept("next 9\n".to_owned()));
+    }
+
+    #[test]
+    fn root_takes_neither_a_ledger_nor_its_mark_from_the_folder_s_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = ledger(folder.path());
+        // Only root can give files away.
+        if chown(folder.path(), Some(1234), Some(1235)).is_err() {
+            return;
+        }
+        for text in ["next 1\n", "next 2\n"] {
+            write(&ledger, text);
+            for path in [ledger.path().to_owned(), path_of(ledger.path())] {
+                assert_eq!(fs::metadata(path).unwrap().uid(), 1234);
+            }
+            // As earlier versions left it.
+            chown(path_of(ledger.path()), Some(0), Some(0)).unwrap();
+        }
     }
 }

@@ -21,7 +21,7 @@
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, fchown};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -167,7 +167,7 @@ impl StoreMark {
             Found::Whole(body) if body.store == store && body.machine == machine() => Ok(()),
             Found::Nothing => {
                 let machine = machine();
-                let made = file::create_knowing(&self.path, 0o600, |mark| {
+                let made = file::create_knowing(&self.path, &self.store, 0o600, |mark| {
                     text(&Body { machine: machine.clone(), store, mark, changes: 0 })
                 });
                 made.or_else(
@@ -204,16 +204,12 @@ impl StoreMark {
     /// # Errors
     /// The system refuses; the mark is as it was.
     pub fn renew(&mut self, changes: u64) -> io::Result<()> {
-        let found = fs::metadata(&self.store)?;
-        let (store, machine) = (Birth::of(&found), machine());
-        file::replace_knowing(&self.path, 0o600, |mark| {
+        let (store, machine) = (Birth::of(&fs::metadata(&self.store)?), machine());
+        // Whoever has the store has its mark, also if somebody with more rights changed it.
+        file::replace_knowing(&self.path, &self.store, 0o600, |mark| {
             text(&Body { machine: machine.clone(), store, mark, changes })
         })?;
         let file = File::options().read(true).write(true).open(&self.path)?;
-        // Whoever has the store has its mark, also if somebody with more rights changed it.
-        if file.metadata()?.uid() != found.uid() {
-            let _ = fchown(&file, Some(found.uid()), Some(found.gid()));
-        }
         self.open = Some((file, Instant::now()));
         Ok(())
     }
