@@ -162,10 +162,14 @@ fn state_is_removed(node: &Path, _: &Path) {
 }
 
 /// As after a renewed machine-id: what the key file has of it is another one.
-fn machine_is_another(node: &Path, _: &Path) {
+fn machine_is_another(node: &Path, before: &Path) {
     let text = fs::read_to_string(node.join("node.key")).unwrap();
     let place = text.lines().find(|line| line.starts_with("place ")).unwrap();
     let machine = place.split(' ').nth(1).unwrap();
+    // A machine without an id that lasts is told from no other.
+    if machine == "-" {
+        return key_is_put_back(node, before);
+    }
     // In place, so that it stays the same file.
     fs::write(node.join("node.key"), text.replacen(machine, &"0".repeat(machine.len()), 1)).unwrap();
 }

@@ -17,7 +17,7 @@ use motemix_directory::Epoch;
 use super::RuntimeError;
 use crate::NodeConfig;
 use crate::keys::{NodeKey, birth_of};
-use crate::store::birth::machine;
+use crate::store::birth::{Birth, is_machine};
 use crate::store::{Mark, ReplayLogs, StoreError};
 
 /// Why keys may have been used elsewhere.
@@ -65,7 +65,7 @@ pub(super) fn claim(
         return renew(config, key, mark.as_ref(), logs);
     }
     let mark = match mark {
-        Some(mark) if key.place().is_some_and(|place| place.mark == Some(mark.birth())) => mark,
+        Some(mark) if key.place().is_some_and(|place| names(place.mark.as_ref(), &mark)) => mark,
         // No node has used the key, or an earlier version has.
         _ => {
             let mark = Mark::make(&config.state, key.epoch(), false, logs.found()?.into_iter())?;
@@ -110,6 +110,11 @@ fn renew(
     Ok(())
 }
 
+/// Whether a key file that has this names the mark.
+fn names(birth: Option<&Birth>, mark: &Mark) -> bool {
+    birth.is_some_and(|birth| birth.is_of_same_file(&mark.birth()))
+}
+
 fn doubt(
     path: &Path,
     key: &NodeKey,
@@ -121,15 +126,15 @@ fn doubt(
         let lost = logs.lost().into_iter().find(|epoch| *epoch >= key.epoch()).map(Doubt::Log);
         return Ok(mark.map(|_| Doubt::Key).or(lost));
     };
-    if birth_of(path) != Some(place.file) {
+    if !birth_of(path).is_some_and(|found| found.is_of_same_file(&place.file)) {
         return Ok(Some(Doubt::Key));
     }
-    if place.machine != machine() {
+    if !is_machine(&place.machine) {
         return Ok(Some(Doubt::Machine));
     }
     let Some(birth) = place.mark else { return Ok(None) };
     // A node erases its mark first and its key then.
-    let belongs = |mark: &&Mark| mark.birth() == birth && mark.erased() >= key.epoch();
+    let belongs = |mark: &&Mark| names(Some(&birth), mark) && mark.erased() >= key.epoch();
     let Some(mark) = mark.filter(belongs) else { return Ok(Some(Doubt::Mark)) };
     Ok(logs.altered(mark)?.map(Doubt::Log))
 }

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use blake2::{Blake2s256, Digest as _};
+
+/// In the place of the digest of an id that is not there.
+const NO_ID: &str = "-";
 
 /// What a file has from the moment it was made until it is removed: its inode, and when it was
 /// made. No tool that copies, packs or restores files can give a copy these two.
@@ -26,6 +30,13 @@ impl Birth {
         let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
         let created = metadata.created().ok().and_then(since).map(|since| since.as_nanos());
         Self { inode: metadata.ino(), created }
+    }
+
+    /// Whether both are of one file. A later kernel may report when a file was made and an earlier
+    /// one not, so that counts only if both have it.
+    pub fn is_of_same_file(&self, other: &Self) -> bool {
+        let may_be = self.created.zip(other.created).is_none_or(|(one, other)| one == other);
+        self.inode == other.inode && may_be
     }
 }
 
@@ -48,13 +59,31 @@ impl FromStr for Birth {
     }
 }
 
-/// What this machine is known by, `-` if it has no id. A digest: machine-id(5) asks programs to
-/// tell nobody the id itself.
+/// What this machine is known by, `-` if it has no id that lasts. A digest: machine-id(5) asks
+/// programs to tell nobody the id itself.
 pub fn machine() -> String {
-    let of = |path: &str| fs::read_to_string(path).ok().map(|id| id.trim().to_owned());
+    machine_of(Path::new("/"))
+}
+
+/// Whether this is the machine that is known by what [`machine`] gave, as far as ids tell.
+pub fn is_machine(noted: &str) -> bool {
+    is_same_machine(noted, &machine())
+}
+
+fn is_same_machine(one: &str, other: &str) -> bool {
+    one == other || one == NO_ID || other == NO_ID
+}
+
+fn machine_of(root: &Path) -> String {
+    // Where systemd cannot write to /etc, it makes an id here for each start of the machine, and
+    // mounts it there.
+    if root.join("run/machine-id").exists() {
+        return NO_ID.to_owned();
+    }
+    let of = |path: &str| fs::read_to_string(root.join(path)).ok().map(|id| id.trim().to_owned());
     let known = |id: &String| !id.is_empty() && id != "uninitialized";
-    let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].into_iter().filter_map(of).find(known);
-    let Some(id) = id else { return "-".to_owned() };
+    let id = ["etc/machine-id", "var/lib/dbus/machine-id"].into_iter().filter_map(of).find(known);
+    let Some(id) = id else { return NO_ID.to_owned() };
     let digest = Blake2s256::new().chain_update(b"motemix/1 machine").chain_update(id).finalize();
     hex::encode(&digest[..16])
 }
@@ -81,5 +110,32 @@ mod tests {
         fs::remove_file(&renamed).unwrap();
         assert!(Command::new("cp").arg("-a").args([&copy, &renamed]).status().unwrap().success());
         assert_ne!(Birth::of(&fs::metadata(&renamed).unwrap()), born);
+    }
+
+    #[test]
+    fn a_birth_that_a_kernel_does_not_report_may_be_any() {
+        let birth = |text: &str| text.parse::<Birth>().unwrap();
+        let same = |one: &str, other: &str| birth(one).is_of_same_file(&birth(other));
+        assert!(same("5:7", "5:7") && same("5:-", "5:7") && same("5:7", "5:-") && same("5:-", "5:-"));
+        assert!(!same("5:7", "5:8") && !same("5:7", "6:7") && !same("5:-", "6:7") && !same("5:-", "6:-"));
+    }
+
+    #[test]
+    fn an_id_that_lasts_for_one_start_of_the_machine_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let etc = root.path().join("etc");
+        fs::create_dir(&etc).unwrap();
+        assert_eq!(machine_of(root.path()), NO_ID);
+        let with = |id: &str| {
+            fs::write(etc.join("machine-id"), id).unwrap();
+            machine_of(root.path())
+        };
+        assert_eq!(with("uninitialized\n"), NO_ID);
+        let (one, other) = (with("one\n"), with("other\n"));
+        assert!(is_same_machine(&one, &one) && !is_same_machine(&one, &other));
+        assert!(is_same_machine(NO_ID, &one) && is_same_machine(&one, NO_ID));
+        fs::create_dir(root.path().join("run")).unwrap();
+        fs::write(root.path().join("run/machine-id"), "other\n").unwrap();
+        assert_eq!(machine_of(root.path()), NO_ID);
     }
 }

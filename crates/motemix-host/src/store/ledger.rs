@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::birth::{Birth, machine};
+use super::birth::{Birth, is_machine, machine};
 use super::file;
 use super::store_mark::{Doubt, path_of};
 
@@ -94,8 +94,8 @@ impl Ledger {
         };
         let doubt = match () {
             () if len != rest.len() => Some(Doubt::Cut),
-            () if birth != own => Some(Doubt::Copied),
-            () if on != machine() => Some(Doubt::Machine),
+            () if !birth.is_of_same_file(&own) => Some(Doubt::Copied),
+            () if !is_machine(on) => Some(Doubt::Machine),
             () => None,
         };
         let rest = rest.to_owned();

@@ -78,7 +78,8 @@ impl Noted {
         let Some(birth) = self.birth else {
             return found.is_none_or(|found| found.len() <= HEADER_LEN);
         };
-        let Some(found) = found.filter(|found| Birth::of(found) == birth && found.is_file()) else {
+        let Some(found) = found.filter(|found| Birth::of(found).is_of_same_file(&birth) && found.is_file())
+        else {
             return false;
         };
         let later = changed(found) - self.changed;

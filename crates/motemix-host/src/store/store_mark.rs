@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::birth::{Birth, machine};
+use super::birth::{Birth, is_machine, machine};
 use super::file;
 
 const TITLE: &str = "motemix store mark 1";
@@ -147,10 +147,10 @@ impl StoreMark {
             Found::Copied(_) => return Some(Doubt::Copied),
             Found::Whole(body) => body,
         };
-        if body.store != Birth::of(store) {
+        if !body.store.is_of_same_file(&Birth::of(store)) {
             return Some(Doubt::Copied);
         }
-        if body.machine != machine() {
+        if !is_machine(&body.machine) {
             return Some(Doubt::Machine);
         }
         (changes < body.changes).then_some(Doubt::Older { has: changes, had: body.changes })
@@ -164,7 +164,7 @@ impl StoreMark {
     pub fn begin(&mut self) -> io::Result<()> {
         let store = Birth::of(&fs::metadata(&self.store)?);
         match &self.found {
-            Found::Whole(body) if body.store == store && body.machine == machine() => Ok(()),
+            Found::Whole(body) if body.store.is_of_same_file(&store) && is_machine(&body.machine) => Ok(()),
             Found::Nothing => {
                 let machine = machine();
                 let made = file::create_knowing(&self.path, &self.store, 0o600, |mark| {
@@ -239,7 +239,7 @@ fn note_in(path: &Path, file: &File, changes: u64) -> io::Result<bool> {
     let _ = file.lock();
     let written = (|| {
         let own = Birth::of(&file.metadata()?);
-        if Birth::of(&fs::metadata(path)?) != own {
+        if !Birth::of(&fs::metadata(path)?).is_of_same_file(&own) {
             return Ok(false);
         }
         let mut found = String::new();
@@ -271,7 +271,7 @@ fn read(path: &Path) -> io::Result<Found> {
     let own = Birth::of(&file.metadata()?);
     Ok(match parse(&found) {
         None => Found::Damaged,
-        Some(body) if body.mark == own => Found::Whole(body),
+        Some(body) if body.mark.is_of_same_file(&own) => Found::Whole(body),
         Some(body) => Found::Copied(body),
     })
 }
@@ -358,9 +358,10 @@ mod tests {
         let (_folder, store) = kept(5);
         let path = path_of(&store);
         let whole = fs::read_to_string(&path).unwrap();
-        let elsewhere = whole.replace(&machine(), "0123");
+        let elsewhere = whole.replace(&format!("machine {}", machine()), "machine 0123");
         fs::write(&path, elsewhere).unwrap();
-        assert_eq!(doubt(&store, 5), Some(Doubt::Machine));
+        // Without an id of its own this machine may be any.
+        assert_eq!(doubt(&store, 5), (machine() != "-").then_some(Doubt::Machine));
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
             assert_eq!(doubt(&store, 5), Some(Doubt::Mark), "{len}");
@@ -388,5 +389,21 @@ mod tests {
         one.note(8);
         other.note(7);
         assert!(matches!(doubt(&store, 7), Some(Doubt::Older { had: 8, .. })));
+    }
+
+    #[test]
+    fn a_mark_of_an_earlier_kernel_or_of_a_machine_without_an_id_is_gone_on_from() {
+        let (_folder, store) = kept(5);
+        let path = path_of(&store);
+        let mut body = parse(&fs::read_to_string(&path).unwrap()).unwrap();
+        let without_time = |birth: Birth| {
+            let text = birth.to_string();
+            format!("{}:-", text.split(':').next().unwrap()).parse().unwrap()
+        };
+        body.machine = "-".to_owned();
+        (body.store, body.mark) = (without_time(body.store), without_time(body.mark));
+        fs::write(&path, &*text(&body)).unwrap();
+        assert_eq!((doubt(&store, 5), doubt(&store, 6)), (None, None));
+        assert_eq!(doubt(&store, 4), Some(Doubt::Older { has: 4, had: 5 }));
     }
 }
