@@ -37,8 +37,9 @@ impl Owner {
 /// are made with it, and connections are told of them.
 ///
 /// There are places for those that come, and as many for those that go. An address, or the first
-/// half of one of IPv6, has a share of each: beyond it, its own oldest body makes room. When all
-/// places are taken, the oldest body of whoever has most makes room.
+/// half of one of IPv6, has a share of each: beyond it, its own oldest body makes room. One that
+/// arrives under an address that is not proven makes room only after a pause, because others can
+/// write that address. When all places are taken, the oldest body of whoever has most makes room.
 #[derive(Debug, Clone)]
 pub struct Bodies(Arc<Mutex<Both>>);
 

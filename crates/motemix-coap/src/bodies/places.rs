@@ -73,12 +73,13 @@ struct Place<V> {
     value: V,
 }
 
-/// Bodies by name. Beyond an account's share its own oldest body makes room; beyond all places, the
-/// oldest of the account that has most.
+/// Bodies by name. Beyond an account's share its own oldest body makes room, if the account is
+/// unproven only an idle one; beyond all places, the oldest of the account that has most.
 #[derive(Debug)]
 pub(crate) struct Places<K, V> {
     limits: Limits,
-    /// How long a body has to be untouched before an account takes its place that has as many.
+    /// How long a body has to be untouched before an account takes its place that has as many, or
+    /// that may be forged.
     idle: Duration,
     places: HashMap<K, Place<V>>,
     accounts: HashMap<Account, Usage>,
@@ -181,7 +182,10 @@ impl<K: Hash + Eq + Copy, V> Places<K, V> {
         loop {
             let own = self.accounts.get(&account).copied().unwrap_or_default().with(more);
             let gives = if own.exceeds(self.limits.of_one, 1) {
-                self.oldest(keep, |other| other == account)
+                let oldest = self.oldest(keep, |other| other == account);
+                // Others may have written its address on theirs: what the honest one goes on with
+                // stays, and it proves itself for a share that nobody else has.
+                oldest.filter(|key| !is_unproven || self.is_idle(now, key))
             } else if is_unproven && self.unproven.with(more).exceeds(self.limits.all, 2) {
                 let lacks_places = self.unproven.bodies + more.bodies > self.limits.all.bodies / 2;
                 self.richest(now, keep, own, lacks_places, |other| other.standing == Standing::Unproven)
@@ -215,8 +219,11 @@ impl<K: Hash + Eq + Copy, V> Places<K, V> {
         {
             return Some(oldest);
         }
-        let is_idle = |key: &K| self.places.get(key).is_some_and(|place| now - place.touched.0 >= self.idle);
-        self.oldest(keep, is_asked).filter(is_idle)
+        self.oldest(keep, is_asked).filter(|key| self.is_idle(now, key))
+    }
+
+    fn is_idle(&self, now: Instant, key: &K) -> bool {
+        self.places.get(key).is_some_and(|place| now - place.touched.0 >= self.idle)
     }
 
     fn oldest(&self, keep: &K, is_asked: impl Fn(Account) -> bool) -> Option<K> {

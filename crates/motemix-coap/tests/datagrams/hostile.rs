@@ -170,6 +170,33 @@ fn whoever_proves_its_address_finds_room_for_its_body() {
     assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE));
 }
 
+/// A forger writes the address of a client that has proven nothing: the client's body goes on, and
+/// for further ones it proves its address.
+#[test]
+fn bodies_in_the_name_of_another_end_none_of_its_own() {
+    let mut server = server();
+    let victim = address(3000);
+    assert_eq!(server.handle_datagram(NOW, victim, &first_block(1, "t").write()), Ok(()));
+    let forge = |server: &mut Endpoint, number: u16| {
+        let from = if number.is_multiple_of(2) { victim } else { address(number) };
+        let block = first_block(100 + number, &format!("forged {number}"));
+        server.handle_datagram(NOW, from, &block.write())
+    };
+    assert_eq!((1..=200).filter(|number| forge(&mut server, *number).is_ok()).count(), 31);
+    assert_eq!(server.handle_datagram(NOW, victim, &last_block(2, "t").write()), Ok(()));
+    assert_eq!(forge(&mut server, 201), Ok(()));
+    while server.poll_transmit().is_some() {}
+    let further = first_block(3, "u");
+    assert_eq!(server.handle_datagram(NOW, victim, &further.write()), Err(DropReason::Unproven));
+    let refusal = Message::read(&server.poll_transmit().unwrap().bytes).unwrap();
+    let mut further = first_block(4, "u");
+    further.push(option::ECHO, refusal.option(option::ECHO).expect("something to prove it with"));
+    assert_eq!(server.handle_datagram(NOW, victim, &further.write()), Ok(()));
+    // Its address is proven, but not each datagram that has it: the share is used up again.
+    assert_eq!(forge(&mut server, 203), Err(DropReason::Unproven));
+    assert_eq!(server.handle_datagram(NOW, victim, &last_block(5, "u").write()), Ok(()));
+}
+
 /// A server that looks at nothing before an address is proven, and whether it looks at a request.
 fn is_looked_at(
     server: &mut Endpoint,
@@ -243,15 +270,17 @@ fn one_source_has_a_share_of_the_places_and_beyond_it_gives_up_its_own_oldest() 
         let mut server = server();
         let honest = forged(1);
         server.handle_datagram(NOW, honest, &first_block(1, "t").write()).unwrap();
+        // Slow enough for the oldest to be idle: anybody could have sent it.
+        let at = |number: u16| NOW + Duration::from_millis(400) * number.into();
         for number in 1..=2000 {
-            let now = NOW + Duration::from_micros(number.into());
+            let now = at(number);
             let block = first_block(number, "t").write();
             assert_eq!(server.handle_datagram(now, port(number)[family], &block), Ok(()));
         }
         while server.poll_transmit().is_some() {}
         let whole = (1..=2000_u16).filter(|number| {
             let last = last_block(number + 1, "t").write();
-            server.handle_datagram(NOW + Duration::from_secs(1), port(*number)[family], &last).is_ok()
+            server.handle_datagram(at(2000), port(*number)[family], &last).is_ok()
         });
         assert_eq!(whole.collect::<Vec<_>>(), (2000 - 31..=2000).collect::<Vec<_>>());
         assert_eq!(server.handle_datagram(NOW, honest, &last_block(2, "t").write()), Ok(()));
