@@ -180,6 +180,12 @@ impl Endpoint {
         let context = ticket.exchange.as_ref().map(Exchange::context);
         let observed = self.protected.observed.get(&ticket.relation).map(Exchange::context);
         match opened {
+            // A client that was started again has its address and tokens again, under a new context
+            // (RFC 8613, appendix B.2): what it observed under the one that is gone is over.
+            Opened::Request(_) if observed.is_some_and(|observed| self.is_gone(observed)) => {
+                self.lose(ticket.relation);
+                opened
+            }
             // An observation is not ended or replaced by whoever writes its address and token on a
             // request (RFC 8613 §4.1.3.5).
             Opened::Request(_) if observed.is_some() && observed != context => {
@@ -189,6 +195,11 @@ impl Endpoint {
             }
             opened => opened,
         }
+    }
+
+    fn is_gone(&self, context: ContextId) -> bool {
+        let protection = self.protected.protection.as_ref();
+        protection.is_none_or(|protection| protection.layer.contexts.get(context).is_none())
     }
 
     /// A whole message of one that OSCORE or EDHOC is in, and that came in outer blocks (RFC 8613

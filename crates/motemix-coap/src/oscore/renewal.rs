@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The server remembers nothing of the first exchange: R2 has random bytes and a MAC of them. The
-//! key of the MAC ends with the run that succeeds, so that no second request is taken twice.
+//! keys of the MAC end with the run that succeeds, so that no second request is taken twice.
 
 use std::hash::Hasher as _;
 use std::time::Duration;
@@ -38,11 +38,13 @@ const NONCE_LEN: usize = 8;
 const R2_LEN: usize = 2 * NONCE_LEN;
 /// Bytes of a client's ID1 at most: with R2 in front it is an ID Context.
 const MAX_ID1_LEN: usize = 128;
-/// How long an R2 is good for, at least half of it.
+/// How long a key of the MAC in R2 is good for. After half of it the next one is made, so that an
+/// R2 is good for half of it at least.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// First requests a second that are looked at of clients that have not proven their addresses: each
-/// costs two derivations of keys.
-const UNPROVEN_A_SECOND: u32 = 32;
+/// costs two derivations of keys, of microseconds. Whoever keeps honest clients from theirs has to
+/// send so many, and all of them take a small part of a second.
+const UNPROVEN_A_SECOND: u32 = 1024;
 
 /// What further contexts are derived from.
 pub(super) struct Renewal {
@@ -55,8 +57,9 @@ pub(super) struct Renewal {
 }
 
 enum Role {
-    /// Answers those who have lost their context: the key of the MAC in R2, and since when.
-    Answering(Option<(Instant, [u64; 2])>),
+    /// Answers those who have lost their context: the key of the MAC in R2, and since when; and the
+    /// one before, of which an R2 may have been given a moment before it was replaced.
+    Answering([Option<(Instant, [u64; 2])>; 2]),
     /// Asks under R1, and goes on under R2 ‖ R3 whenever the server says R2. Here is where R3 comes
     /// from.
     Asking(Box<ChaCha12Rng>),
@@ -73,7 +76,7 @@ impl Renewal {
             master_salt: given.master_salt.into(),
             sender: Id::new(given.sender)?,
             recipient: Id::new(given.recipient)?,
-            role: Role::Answering(None),
+            role: Role::Answering([None; 2]),
         }))
     }
 
@@ -92,11 +95,12 @@ impl Renewal {
 
     /// Whether an ID Context begins with an R2 of ours.
     fn has_r2(&self, now: Instant, id_context: &[u8]) -> bool {
-        let Role::Answering(Some((since, key))) = self.role else { return false };
+        let Role::Answering(keys) = &self.role else { return false };
         let Some((r2, _)) = id_context.split_first_chunk::<R2_LEN>() else { return false };
         let (random, mac) = r2.split_at(NONCE_LEN);
         // Disclosed: whether it is ours. Whoever sent it sees what follows.
-        now - since < PATIENCE && bool::from(mac_of(key, random).ct_eq(mac))
+        let is_of = |key| bool::from(mac_of(key, random).ct_eq(mac));
+        keys.iter().flatten().any(|(since, key)| now - *since < PATIENCE && is_of(*key))
     }
 }
 
@@ -235,9 +239,9 @@ impl Contexts {
     fn replace_lost(&mut self, lost: ContextId, context: Context) -> ContextId {
         let before = self.contexts.get_mut(&lost);
         let mut renewal = before.and_then(|before| before.renewal.take());
-        if let Some(Role::Answering(key)) = renewal.as_mut().map(|renewal| &mut renewal.role) {
+        if let Some(Role::Answering(keys)) = renewal.as_mut().map(|renewal| &mut renewal.role) {
             // No R2 serves twice.
-            *key = None;
+            *keys = [None; 2];
         }
         let given = self.given(lost);
         self.remove(lost);
@@ -275,11 +279,11 @@ fn answer<R: CryptoRng + ?Sized>(
     request: &Numbered,
     rng: &mut R,
 ) -> Option<Message> {
-    let Role::Answering(key) = &mut renewal.role else { return None };
-    if key.is_none_or(|(since, _)| now - since >= PATIENCE / 2) {
-        *key = Some((now, [rng.next_u64(), rng.next_u64()]));
+    let Role::Answering([newest, before]) = &mut renewal.role else { return None };
+    if newest.is_none_or(|(since, _)| now - since >= PATIENCE / 2) {
+        *before = newest.replace((now, [rng.next_u64(), rng.next_u64()]));
     }
-    let (_, key) = (*key)?;
+    let (_, key) = (*newest)?;
     let mut r2 = [0; R2_LEN];
     rng.fill_bytes(&mut r2[..NONCE_LEN]);
     let mac = mac_of(key, &r2[..NONCE_LEN]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use motemix_coap::message::{Message, option};
 use motemix_coap::oscore::edhoc::AnyByValue;
 use motemix_coap::oscore::{Context, Contexts, Counters, Layer, NothingStored, Settings as Bounds};
-use motemix_coap::{Code, DropReason, Endpoint, Protection, Response};
+use motemix_coap::{Code, DropReason, Endpoint, Method, Observe, Protection, Request, Response};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
@@ -153,12 +153,54 @@ fn recorded_messages_of_a_run_make_nothing_happen() {
     assert_eq!(counters(&mut pair.server).renewed, 0);
 }
 
+/// An R2 is good for a minute at least, also if the server made another key a moment after.
+#[test]
+fn an_r2_that_was_given_before_another_key_was_made_is_good_for_a_minute() {
+    let (mut pair, _, _) = protected::pair(5);
+    let begin = |pair: &mut Pair, seed| {
+        let id = forget(pair, seed);
+        ask(pair, Some(id), put(b"1"));
+        let sent = pair.client.poll_transmit().expect("a request");
+        let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &sent.bytes);
+        let answer = pair.server.poll_transmit().expect("an answer");
+        pair.client.handle_datagram(pair.now, address(SERVER), &answer.bytes).expect("taken");
+        pair.client.poll_transmit().expect("a second request").bytes
+    };
+    begin(&mut pair, 1);
+    pair.now = pair.now + Duration::from_secs(59);
+    let second = begin(&mut pair, 2);
+    pair.now = pair.now + Duration::from_secs(1);
+    let other = begin(&mut pair, 3);
+    pair.now = pair.now + Duration::from_secs(58);
+    assert_eq!(pair.server.handle_datagram(pair.now, address(CLIENT), &second), Ok(()));
+    assert_eq!(counters(&mut pair.server).renewed, 1);
+    // Both keys end with the run that succeeds.
+    let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &other);
+    assert_eq!(counters(&mut pair.server).renewed, 1);
+}
+
+/// A device that was started again begins with the tokens that it began with before.
+#[test]
+fn a_client_that_was_started_again_observes_with_the_token_that_it_had() {
+    let (mut pair, before, _) = protected::pair(6);
+    let observe = || Request { observe: Some(Observe::Register), ..Request::new(Method::Get, &["value"]) };
+    assert!(answer(&mut pair, Some(before), observe()).is_some());
+    let observed = std::mem::take(&mut pair.observers);
+    pair.events.clear();
+    pair.client = Endpoint::new(motemix_coap::Settings::default(), [1; 32]);
+    let id = forget(&mut pair, 1);
+    let response = answer(&mut pair, Some(id), observe()).expect("a new context");
+    assert_eq!((response.code, counters(&mut pair.server).renewed), (Code::CONTENT, 1));
+    assert_eq!((&pair.observers, pair.server.relations()), (&observed, 1));
+}
+
 /// A kid and any kid context cost the server two derivations of keys: strangers get so many of them.
 #[test]
 fn strangers_who_claim_to_have_lost_a_context_have_to_prove_their_addresses() {
     let (mut pair, _, _) = protected::pair(4);
     let (mut refused, mut unproven) = (0, 0);
-    for number in 0..200_u64 {
+    for number in 0..1_200_u64 {
+        pair.client = Endpoint::new(motemix_coap::Settings::default(), [1; 32]);
         let id = forget(&mut pair, number);
         ask(&mut pair, Some(id), put(b"1"));
         let mut bytes = pair.client.poll_transmit().expect("a request").bytes;
@@ -170,9 +212,9 @@ fn strangers_who_claim_to_have_lost_a_context_have_to_prove_their_addresses() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!((refused, unproven), (32, 168));
+    assert_eq!((refused, unproven), (1_024, 176));
     // Whoever proves its address goes on, and so does everybody a second later.
-    let id = forget(&mut pair, 1000);
+    let id = forget(&mut pair, 2000);
     ask(&mut pair, Some(id), put(b"1"));
     let mut first = Message::read(&pair.client.poll_transmit().expect("a request").bytes).expect("a message");
     while pair.server.poll_transmit().is_some() {}
@@ -183,6 +225,6 @@ fn strangers_who_claim_to_have_lost_a_context_have_to_prove_their_addresses() {
     assert_eq!(pair.server.handle_datagram(pair.now, address(CLIENT), &first.write()), Ok(()));
     while pair.server.poll_transmit().is_some() {}
     pair.now = pair.now + Duration::from_secs(1);
-    let id = forget(&mut pair, 1001);
+    let id = forget(&mut pair, 2001);
     assert!(answer(&mut pair, Some(id), put(b"1")).is_some());
 }
