@@ -201,7 +201,8 @@ impl Inbound {
             mirror.notices.say("old commands", topic, || {
                 format!(
                     "MQTT retains a command at {topic:?}: it is old, and is not carried out; publish commands \
-                     without retaining them, and take it away with `mosquitto_pub -r -n -t {topic}`"
+                     without retaining them, and take it away with `mosquitto_pub -r -n -t {}`",
+                    quoted(topic)
                 )
             });
             return None;
@@ -214,6 +215,11 @@ impl Inbound {
 fn order_to(mirror: &Mirror, name: String, from: &str, command: bool) -> Order {
     let id: Option<TopicId> = mirror.topic_named(&name).cloned();
     Order { name, id, format: 0, payload: Vec::new(), create: true, command, from: from.to_owned() }
+}
+
+/// A word of a shell's line that is to be copied: somebody else chose it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 pub(super) fn count(counter: &mut u64) {
@@ -251,5 +257,16 @@ impl Bucket {
             }
             None => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_topic_in_a_line_to_be_copied_is_one_word_whatever_is_in_it() {
+        assert_eq!(quoted("home/lamp; $(rm x)"), "'home/lamp; $(rm x)'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }
