@@ -1,5 +1,7 @@
 //! Who may register and change what.
 
+use std::net::IpAddr;
+
 use motemix_coap::{Code, Request, Source};
 use motemix_object::{Audience, Freshness, Identity, PublicKey, RequestDigest, RequestProof};
 use motemix_readings::base64url;
@@ -142,11 +144,35 @@ pub(super) fn may_move(desk: Desk<'_>, registration: &Registration, proven: Opti
 
 /// Whether a registration without a key is the caller's: his who proved who he is, or else that of
 /// his address, which others can forge. The second half of an IPv6 address does not count: devices
-/// change it (RFC 8981).
+/// change it (RFC 8981). Of a link-local address it alone tells who it is, and stays.
 pub(super) fn is_registrant(caller: &Caller, registration: &Registration) -> bool {
     match (&registration.owner, registration.registrant) {
         (Some(owner), _) => caller.device.as_ref() == Some(owner),
-        (None, Some(address)) => caller.address().map(Source::of) == Some(Source::of(address)),
+        (None, Some(address)) => caller.address().is_some_and(|own| are_of_one(own, address)),
         (None, None) => caller.local,
+    }
+}
+
+/// Whether whoever has one address may have the other.
+fn are_of_one(one: IpAddr, other: IpAddr) -> bool {
+    match (one.to_canonical(), other.to_canonical()) {
+        (IpAddr::V6(one), IpAddr::V6(other)) if one.is_unicast_link_local() => one == other,
+        (one, other) => Source::of(one) == Source::of(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_of_one_but_for_that_of_a_link() {
+        let are_of_one = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|address| address.parse().expect("an address"));
+            are_of_one(one, other) && are_of_one(other, one)
+        };
+        assert!(are_of_one("2001:db8::1", "2001:db8::2") && !are_of_one("2001:db8::1", "2001:db8:0:1::1"));
+        assert!(are_of_one("fe80::1", "fe80::1") && !are_of_one("fe80::1", "fe80::2"));
+        assert!(are_of_one("::ffff:192.0.2.1", "192.0.2.1") && !are_of_one("192.0.2.1", "192.0.2.2"));
     }
 }
