@@ -117,9 +117,8 @@ impl Observers {
         self.topics.get(topic).map_or(0, |topic| topic.observers.len())
     }
 
-    fn admit(&mut self, relation: Relation, caller: &Caller, places: Places) -> Result<(), NoPlace> {
-        // A token used again is another observation in the place of the first (RFC 7641 §4.1).
-        self.end(&relation);
+    /// A place for a newcomer that all other bounds let in: another one may give up its own for it.
+    fn admit(&mut self, caller: &Caller, places: Places) -> Result<(), NoPlace> {
         if self.of_peers.get(&Origin::of(caller)).is_some_and(|count| *count >= places.of_peer) {
             return Err(NoPlace::OfPeer);
         }
@@ -166,10 +165,12 @@ impl Observers {
         check: Moment,
         places: Places,
     ) -> Result<(), NoPlace> {
-        self.admit(relation, caller, places)?;
+        // A token used again is another observation in the place of the first (RFC 7641 §4.1).
+        self.end(&relation);
         if self.of_topic(topic) >= places.of_target as usize {
             return Err(NoPlace::OfTopic);
         }
+        self.admit(caller, places)?;
         let place = self.note(relation, Target::Topic(topic.clone()), caller);
         let of_topic = self.topics.entry(topic.clone()).or_default();
         of_topic.observers.insert(place, Observer { relation, seen });
@@ -188,7 +189,7 @@ impl Observers {
         places: Places,
     ) -> Result<(), NoPlace> {
         let origin = Origin::of(caller);
-        self.admit(relation, caller, places)?;
+        self.end(&relation);
         let key: Arc<str> = format!("{:?} {:?} {:?}", request.path, request.query, request.accept).into();
         if !self.look_ups.contains_key(&key) {
             // Whoever observes one that another began takes no place.
@@ -199,6 +200,7 @@ impl Observers {
                 return Err(NoPlace::LookUps);
             }
         }
+        self.admit(caller, places)?;
         let place = self.note(relation, Target::LookUp(key.clone()), caller);
         let look_up = self.look_ups.entry(key).or_insert_with(|| LookUp {
             request: Request { observe: None, etags: Vec::<ETag>::new(), ..request.clone() },

@@ -61,6 +61,40 @@ fn one_address_with_many_keys_gives_its_observers_places_to_others() {
 }
 
 #[test]
+fn an_observer_that_is_refused_takes_no_place_from_another() {
+    let policy = parse(
+        "[limits]\nobservers = 10\nobservers_of_a_topic = 6\nobserved_look_ups = 4\n[rates]\nburst = 1000",
+    );
+    let mut building = Building::new(policy, &[]);
+    let [full, other] = ["full", "other"].map(|name| building.topic(name));
+    for id in [&full, &other] {
+        building.answer(&local(), put(id, 60, &[1]));
+    }
+    for number in 2..8 {
+        assert!(building.observe(&stranger(number), 1, &full).1);
+    }
+    // One source has most: whoever comes and is let in gets a place of its own.
+    for token in 0..4 {
+        assert!(building.observe(&stranger(1), token, &other).1);
+    }
+    let heard = |building: &mut Building, value| {
+        let (_, settled) = building.ask(&local(), 1, put(&other, 60, &[value]));
+        settled.notices.iter().filter(|notice| notice.relation.peer == stranger(1).peer).count()
+    };
+    assert!(!building.observe(&stranger(100), 1, &full).1, "the topic is full");
+    assert_eq!((building.broker.observers(), heard(&mut building, 2)), (10, 4));
+    let look_up = |building: &mut Building, number: u16, token: u8| {
+        let query = vec![format!("rt=of-{number}-{token}")];
+        let observe = Request { observe: Some(Observe::Register), query, ..get(&["rd-lookup", "res"]) };
+        building.ask(&stranger(number), token, observe).1.answers[0].observing
+    };
+    assert!(look_up(&mut building, 101, 1));
+    assert_eq!(heard(&mut building, 3), 3);
+    assert!(!look_up(&mut building, 101, 2), "a quarter of the look-ups");
+    assert_eq!((building.broker.observers(), heard(&mut building, 4)), (10, 3));
+}
+
+#[test]
 fn a_flood_of_requests_is_told_to_wait_and_leaves_others_alone() {
     let mut building = Building::new(parse("[rates]\nrequests = 10\nburst = 20"), &[]);
     building.topic("room");
