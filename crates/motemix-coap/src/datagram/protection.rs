@@ -255,7 +255,7 @@ impl Endpoint {
         }
         let makes_context = !is_protected || message.option(oscore::message::number::EDHOC).is_some();
         let (head, outer) = taken_apart(message);
-        let sender = Sender { peer: Peer::Datagram(from), has_address };
+        let sender = Sender { peer: Peer::Datagram(from), has_address, has_echo: ticket.has_echo };
         let mut application = Application { policy: policy.as_mut(), store: store.as_mut() };
         match layer.arrive(now, sender, outer, &mut application, &mut self.rng) {
             Arrived::Plain(plain) => Opened::Request(put_together(head, plain)),

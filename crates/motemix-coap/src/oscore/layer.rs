@@ -27,8 +27,11 @@ pub enum Arrived {
 pub struct Sender {
     /// The other side.
     pub peer: Peer,
-    /// Whether it gave an Echo value back, or has a connection.
+    /// Whether its address gave an Echo value back a while ago, or it has a connection. Others may
+    /// have written the address on this request since.
     pub has_address: bool,
+    /// Whether this very request has an Echo value that is right, or came over a connection.
+    pub has_echo: bool,
 }
 
 /// What an application lends to the layer.

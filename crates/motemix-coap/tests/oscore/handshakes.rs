@@ -74,7 +74,7 @@ impl Server {
 
     fn arrive(&mut self, request: &Message, has_address: bool) -> Arrived {
         let mut application = Application { policy: self.policy.as_mut(), store: &mut NothingStored };
-        let sender = Sender { peer: self.from, has_address };
+        let sender = Sender { peer: self.from, has_address, has_echo: has_address };
         self.layer.arrive(self.now, sender, request.clone(), &mut application, &mut self.rng)
     }
 

@@ -159,7 +159,7 @@ impl Server {
         loop {
             let (from, head, outer) = self.wire.receive();
             let mut application = Application { policy: &mut *policy, store: &mut Disk };
-            let sender = Sender { peer: Peer::Datagram(from), has_address: false };
+            let sender = Sender { peer: Peer::Datagram(from), has_address: false, has_echo: false };
             let (request, mut exchange) = match layer.arrive(NOW, sender, outer, &mut application, rng) {
                 Arrived::Protected(request, exchange) => (request, exchange),
                 Arrived::Answer(answer) => {

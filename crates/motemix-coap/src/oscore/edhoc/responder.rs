@@ -11,7 +11,7 @@ use motemix_neighbour::edhoc::{
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use super::admission::{Admission, Bounds, Refusal};
+use super::admission::{Admission, Bounds, Refusal, Shown};
 use super::device::{Accepted, Device, Policy};
 use super::own::{Keyed, Own, Two, Zero};
 use super::{
@@ -162,7 +162,8 @@ impl Responder {
     }
 
     /// Whether another handshake may cost multiplications now.
-    fn admit(&mut self, now: Instant, source: Source, has_address: bool) -> Result<(), Problem> {
+    fn admit(&mut self, now: Instant, source: Source, from: Sender) -> Result<(), Problem> {
+        let Sender { has_address, has_echo, .. } = from;
         let unproven = self.pending.iter().filter(|(_, pending)| !pending.has_address).count();
         if !has_address && unproven >= self.settings.unproven {
             return Err(Problem::Unproven);
@@ -170,9 +171,11 @@ impl Responder {
         let Settings { a_second, of_a_source, unproven, .. } = self.settings;
         let unproven = u32::try_from(unproven).unwrap_or(u32::MAX);
         let bounds = Bounds { begun: a_second, of_a_source, unproven };
-        self.admission.begin(now, source, has_address, &bounds).map_err(|refusal| match refusal {
-            Refusal::Unproven => Problem::Unproven,
-            Refusal::Busy => Problem::Busy,
+        self.admission.begin(now, source, Shown { has_address, has_echo }, &bounds).map_err(|refusal| {
+            match refusal {
+                Refusal::Unproven => Problem::Unproven,
+                Refusal::Busy => Problem::Busy,
+            }
         })
     }
 
@@ -211,7 +214,7 @@ impl Responder {
         let is_free = |id: Id| id != c_i && self.pending.get(&id).is_none() && contexts.is_free(id);
         let c_r = free_id(rng, is_free).ok_or(Problem::Full)?;
         let (source, has_address) = (source_of(from.peer), from.has_address);
-        self.admit(now, source, has_address)?;
+        self.admit(now, source, from)?;
         let own = self.own.iter().find(|own| own.fits(method) && own.suite() == parsed.suite());
         let own = own.ok_or(Problem::Refused(Refused::Suite))?;
         self.counters.begun += 1;
