@@ -67,6 +67,7 @@ fn caller(who: u8) -> Caller {
     Caller {
         peer: Peer::Datagram(address),
         connected: None,
+        proven: who >= 128,
         device: (who % 4 == 1).then(|| Identity::from_bytes([who; 32])),
         local: who % 4 == 2,
     }

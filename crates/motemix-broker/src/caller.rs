@@ -13,6 +13,8 @@ pub struct Caller {
     /// The address at the other end of a connection. That of a datagram stands in it, and may be
     /// forged.
     pub connected: Option<IpAddr>,
+    /// The address has shown that what is sent to it arrives, or it is of a connection.
+    pub proven: bool,
     /// The device that it is, if OSCORE with EDHOC has proven it.
     pub device: Option<Identity>,
     /// A part of this system: a receiver node or a bridge.
@@ -31,5 +33,13 @@ impl Caller {
     /// The source whose share of places a request takes; none for this machine.
     pub(crate) fn source(&self) -> Option<Source> {
         self.address().map(Source::of)
+    }
+
+    /// The same for places that are taken from the source that has most: each forged address would
+    /// have less than an honest one. All that are not proven are one source; nobody else than a
+    /// device that has proven its key has sent its requests.
+    pub(crate) fn source_of_places(&self) -> Option<Source> {
+        let source = self.source()?;
+        Some(if self.proven || self.device.is_some() { source } else { Source::UNPROVEN })
     }
 }

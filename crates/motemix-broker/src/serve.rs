@@ -304,7 +304,7 @@ impl<S: Store> Server<S> {
     fn count_blocks(&mut self, now: Instant) {
         while let Some(Blocks { peer, address, count }) = self.connections.poll_blocks() {
             let local = address.is_none();
-            let caller = Caller { peer, connected: address, device: None, local };
+            let caller = Caller { peer, connected: address, proven: true, device: None, local };
             if let Err(wait) = self.broker.count_blocks(self.clock.moment(), &caller, count) {
                 self.connections.refuse_blocks(peer, now + Duration::from_secs(wait.into()));
             }
@@ -315,7 +315,8 @@ impl<S: Store> Server<S> {
         let Incoming { ticket, request } = incoming;
         let relation = ticket.relation();
         let device = self.datagrams.device(&ticket);
-        let caller = Caller { peer: relation.peer, connected, device, local };
+        let proven = self.datagrams.is_proven(self.clock.now(), &ticket);
+        let caller = Caller { peer: relation.peer, connected, proven, device, local };
         if self.has_to_prove(&ticket, &caller, &request) {
             return self.datagrams.ask_for_proof(self.clock.now(), ticket);
         }
@@ -325,7 +326,7 @@ impl<S: Store> Server<S> {
     fn handle_inner(&mut self, asked: Asked) {
         let (ticket, request) = self.inside.ticket(asked);
         let relation = ticket.relation();
-        let caller = Caller { peer: relation.peer, connected: None, device: None, local: true };
+        let caller = Caller { peer: relation.peer, connected: None, proven: true, device: None, local: true };
         self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A source of load: an IPv4 address, or the first 64 bits of an IPv6 address. Ports do not count,
 /// because one host has all of them, and one network of IPv6 has all addresses behind its prefix.
@@ -12,6 +12,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub struct Source(IpAddr);
 
 impl Source {
+    /// All addresses together that nobody has proven: anybody may have written them.
+    pub const UNPROVEN: Self = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+
     /// The source that an address is of. An IPv4 address that is mapped into IPv6 is the same one.
     pub const fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {

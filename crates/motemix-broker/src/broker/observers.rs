@@ -125,7 +125,7 @@ impl Observers {
         if self.observations.len() < places.in_all as usize {
             return Ok(());
         }
-        let crowd = self.crowd(caller.source()).ok_or(NoPlace::InAll)?;
+        let crowd = self.crowd(caller.source_of_places()).ok_or(NoPlace::InAll)?;
         self.end(&crowd);
         self.crowded_out.push(crowd);
         Ok(())
@@ -147,7 +147,7 @@ impl Observers {
     }
 
     fn note(&mut self, relation: Relation, target: Target, caller: &Caller) -> u64 {
-        let (place, origin, source) = (self.next, Origin::of(caller), caller.source());
+        let (place, origin, source) = (self.next, Origin::of(caller), caller.source_of_places());
         self.next += 1;
         self.observations.insert(relation, Observation { target, place, origin, source });
         *self.of_peers.entry(origin).or_default() += 1;

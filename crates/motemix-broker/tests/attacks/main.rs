@@ -60,6 +60,31 @@ fn one_address_with_many_keys_gives_its_observers_places_to_others() {
     assert!(!observing, "whoever has as many as others have gives up none");
 }
 
+/// Each forged address is another one, and all of them have what one source has.
+#[test]
+fn observers_under_forged_addresses_take_no_place_of_a_proven_one() {
+    let policy = parse("[limits]\nobservers = 40\n[rates]\nburst = 1000");
+    let mut building = Building::new(policy, &[]);
+    let id = building.topic("room");
+    building.answer(&local(), put(&id, 60, &[1]));
+    for token in 0..10 {
+        assert!(building.observe(&stranger(1), token, &id).1);
+    }
+    let observing = |building: &mut Building, number| {
+        let forged = motemix_broker::Caller { proven: false, ..stranger(number) };
+        building.observe(&forged, 1, &id).1
+    };
+    assert_eq!((2..200).filter(|number| observing(&mut building, *number)).count(), 30);
+    // Whoever proves its address gets a place of theirs.
+    assert!(building.observe(&stranger(300), 1, &id).1);
+    let (_, settled) = building.ask(&local(), 1, put(&id, 60, &[2]));
+    let told = |number| {
+        let peer = stranger(number).peer;
+        settled.notices.iter().filter(|notice| notice.relation.peer == peer).count()
+    };
+    assert_eq!((building.broker.observers(), told(1), told(300)), (40, 10, 1));
+}
+
 #[test]
 fn an_observer_that_is_refused_takes_no_place_from_another() {
     let policy = parse(

@@ -148,17 +148,17 @@ pub fn peer(number: u16) -> Peer {
 
 /// Somebody who did not prove who it is.
 pub fn stranger(number: u16) -> Caller {
-    Caller { peer: peer(number), connected: None, device: None, local: false }
+    Caller { peer: peer(number), connected: None, proven: true, device: None, local: false }
 }
 
 /// A device that proved who it is.
 pub fn proven(device: &Device) -> Caller {
-    Caller { peer: peer(9), connected: None, device: Some(device.identity), local: false }
+    Caller { peer: peer(9), connected: None, proven: true, device: Some(device.identity), local: false }
 }
 
 /// A receiver of the network, or a bridge.
 pub fn local() -> Caller {
-    Caller { peer: Peer::Stream(0), connected: None, device: None, local: true }
+    Caller { peer: Peer::Stream(0), connected: None, proven: true, device: None, local: true }
 }
 
 pub fn relation(caller: &Caller, token: u8) -> Relation {

@@ -93,7 +93,7 @@ impl Town {
 /// Somebody who sends datagrams from there.
 pub(crate) fn at(address: &str) -> Caller {
     let address: SocketAddr = address.parse().unwrap();
-    Caller { peer: Peer::Datagram(address), connected: None, device: None, local: false }
+    Caller { peer: Peer::Datagram(address), connected: None, proven: true, device: None, local: false }
 }
 
 /// `POST /rd?ep=a&lt=60`
