@@ -403,7 +403,12 @@ impl Authority {
 
 /// Keeps others from working in the folder until what is returned is dropped.
 fn lock(folder: &Path) -> Result<File, ServiceError> {
-    let cannot = |error| ServiceError::System("the folder cannot be locked", error);
+    let cannot = |error| {
+        ServiceError::System(
+            "the folder is locked while it is served, which takes a file system with locks",
+            error,
+        )
+    };
     let file = File::open(folder).map_err(cannot)?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -29,6 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use motemix_coap::{Event, Incoming, Peer, Ticket};
 use motemix_host::address::text;
 use motemix_host::memory;
@@ -235,7 +236,7 @@ impl<S: Store> Server<S> {
             if more {
                 // Whoever else has something to do on this thread.
                 tokio::task::yield_now().await;
-                if futures_ready(&mut stop).await {
+                if (&mut stop).now_or_never().is_some() {
                     break;
                 }
                 continue;
@@ -493,14 +494,5 @@ impl<S: Store> Server<S> {
         // A store that refuses is not asked at once again: the broker would do nothing else.
         let expiry = expiry.map(|at| self.refused.as_ref().map_or(at, |(_, until)| at.max(*until)));
         timers.chain(expiry).chain([self.next_tidy]).min().unwrap_or_else(|| self.clock.far())
-    }
-}
-
-/// Whether a future is done, without waiting for it.
-async fn futures_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
-    tokio::select! {
-        biased;
-        () = future => true,
-        () = std::future::ready(()) => false,
     }
 }

@@ -65,8 +65,7 @@ pub const MAX_KID: u8 = 0x17;
 /// Label of the exporter (RFC 9528, 4.2.1) for keys of IEEE 802.15.9, which distributes the keys of
 /// IEEE 802.15.4.
 const KEY_LABEL: u16 = 24;
-/// How this side names a connection. Neighbours have one with each other at a time, so it says
-/// nothing.
+/// The name of a connection. It says nothing, because neighbours have one at a time.
 const CONNECTION: [u8; 1] = [0];
 
 const HELLO: u8 = 1;

@@ -263,7 +263,7 @@ fn messages_may_overtake_each_other_by_63() {
     settled.arrives(&messages[100]).unwrap();
     for late in (37..100).rev() {
         assert_eq!(settled.arrives(&messages[late]).unwrap(), [late as u8]);
-        assert_eq!(settled.arrives(&messages[late]), Err(Refused::Replayed));
+        assert_eq!(settled.arrives(&messages[late]), Err(Refused::Repeated));
     }
     assert_eq!(settled.arrives(&messages[36]), Err(Refused::Replayed));
     settled.arrives(&messages[199]).unwrap();

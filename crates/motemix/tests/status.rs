@@ -202,7 +202,12 @@ fn an_operator_sees_all_nodes_of_a_network() {
     });
     wait_until("the authority is ready as well", || get(&north, "/readyz").ends_with("\r\n\r\nready\n"));
 
-    let report = of_network(&[&north, &south], &[]);
+    // An epoch takes ten seconds, and its document may come late on a machine that is busy.
+    let mut report = Value::Null;
+    wait_until("the nodes have the document of the present epoch", || {
+        report = of_network(&[&north, &south], &[]);
+        NODES[..4].iter().all(|name| node(&report, name)["latest"].as_u64() >= report["epoch"].as_u64())
+    });
     assert_eq!((&report["network"], &report["unproven"]), (&"orchard".into(), &true.into()));
     for place in report["places"].as_array().expect("a list") {
         assert_eq!((&place["up"], &place["clock_ahead_s"]), (&true.into(), &0.into()), "{place}");
@@ -210,7 +215,6 @@ fn an_operator_sees_all_nodes_of_a_network() {
     for name in &NODES[..4] {
         let node = node(&report, name);
         assert_eq!((&node["up"], &node["clock_ahead_s"]), (&true.into(), &0.into()), "{node}");
-        assert!(node["latest"].as_u64() >= report["epoch"].as_u64(), "{node}");
         assert_eq!(node["addresses"][0], world.at(name));
     }
     assert_eq!(

@@ -39,11 +39,6 @@ pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// How a node is before it does its work.
-pub(super) fn begins(words: &str) -> Health {
-    Health::of(vec![Reason::starting(Concern::Documents, words)])
-}
-
 /// Totals since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
@@ -128,6 +123,8 @@ impl Shared {
                 Histogram::new_with_max(HOUR_IN_MICROS, 2).expect("the bounds are constants in range");
             Rc::new(RefCell::new(histogram))
         };
+        let begins = "the node looks for the network document of this time";
+        let begins = Reason::starting(Concern::Documents, begins);
         Self {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
@@ -135,7 +132,7 @@ impl Shared {
             replay_tags: config.limits.replay_tags,
             round_trips: times(),
             elapsed: times(),
-            health: Rc::new(RefCell::new(begins("the node looks for the network document of this time"))),
+            health: Rc::new(RefCell::new(Health::of(vec![begins]))),
             coarse: Rc::default(),
             silence: Rc::default(),
             told: Rc::default(),

@@ -157,8 +157,8 @@ fn places() -> Vec<PathBuf> {
     .collect()
 }
 
-/// The firmware of the source tree that the current folder is in: another checkout than the one that
-/// this program was built from, perhaps.
+/// The firmware of the source tree that the current folder is in: perhaps another checkout than the
+/// one that this program was built from.
 fn around() -> Option<PathBuf> {
     let current = std::env::current_dir().ok()?;
     let mut firmware = current.ancestors().map(|folder| folder.join(IN_SOURCE));

@@ -82,9 +82,9 @@ pub struct Settings {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Originals {
-    /// Seconds until pulls of a user are answered who has just subscribed. A client of the originals
-    /// looks at nothing in the first 20 seconds after its start, and deletes most of it then. A
-    /// network without such clients needs no pause.
+    /// Seconds until pulls of a user are answered who has just subscribed. A client of the
+    /// originals looks at nothing in the first 20 seconds after its start, and deletes most of it
+    /// then. A network without such clients needs no pause.
     pub start_s: u32,
 }
 

@@ -244,7 +244,7 @@ impl<R: CryptoRng> Client<R> {
         })
     }
 
-    /// Of the last request. A later process must not begin below it.
+    /// The number of the last request. A later process must not begin below it.
     pub const fn counter(&self) -> u64 {
         self.counter
     }

@@ -69,7 +69,7 @@ struct Subscriber {
     /// Whether the user has subscribed as clients of 2018 do, which a dummy of 2017 ends.
     is_of_fork: bool,
     allowance: Allowance,
-    /// Of the originals.
+    /// When users of the originals were there.
     presence: Option<Presence>,
     /// On their way out, or waiting for a confirmation.
     leaving: BTreeSet<i64>,

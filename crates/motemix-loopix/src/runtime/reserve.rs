@@ -46,8 +46,8 @@ impl Reserve {
         (reserve, last)
     }
 
-    /// Takes more numbers, if `used` is not one of those that were taken: the provider has said that
-    /// it was further.
+    /// Takes more numbers, if `used` is not one of those that were taken: the provider has said
+    /// that it was further.
     pub(super) fn cover(&mut self, used: u64) {
         if used < self.end {
             return;

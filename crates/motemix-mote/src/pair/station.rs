@@ -177,16 +177,21 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
                 let node = Literal::<PLACES>::generate(&mut self.rng);
                 self.speak_literal(node);
             }
-            Mode::Diet => self.protocol = Protocol::Diet(Diet::new(now)),
+            Mode::Diet => self.speak_diet(now),
             Mode::Edhoc => self.speak_edhoc(now),
         }
     }
 
-    // Not inlined, as the next: what is made here passes through the stack, and must not lie there
+    // Not inlined, as the next two: what is made here passes through the stack, and must not lie there
     // while keys are made.
     #[inline(never)]
     fn speak_literal(&mut self, node: Node) {
         self.protocol = Protocol::Literal(Literal::new(node));
+    }
+
+    #[inline(never)]
+    fn speak_diet(&mut self, now: Instant) {
+        self.protocol = Protocol::Diet(Diet::new(now));
     }
 
     #[inline(never)]

@@ -274,7 +274,7 @@ pub struct Session {
     /// The next message's.
     number: u64,
     seen: Seen,
-    /// Of the message that was opened last, as it came; zeros before the first.
+    /// What tells the message that was opened last, as it came; zeros before the first.
     last: MessageDigest,
 }
 

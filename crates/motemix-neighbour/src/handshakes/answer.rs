@@ -47,8 +47,8 @@ enum Held<S: CipherSuite> {
 }
 
 impl<S: CipherSuite> Held<S> {
-    /// A constant: a value of the moment would be made on the stack first, and what lay there before
-    /// it would be copied along with it.
+    /// A constant: a value of the moment would be made on the stack first, and what lay there
+    /// before it would be copied along with it.
     const NOTHING: Self = Self::Nothing;
 
     const fn agreed(&self) -> Result<&Agreed<S>, HandshakeDrop> {

@@ -55,8 +55,8 @@ enum Held<S: CipherSuite, const LEN: usize> {
 }
 
 impl<S: CipherSuite, const LEN: usize> Held<S, LEN> {
-    /// A constant: a value of the moment would be made on the stack first, and what lay there before
-    /// it would be copied along with it.
+    /// A constant: a value of the moment would be made on the stack first, and what lay there
+    /// before it would be copied along with it.
     const NOTHING: Self = Self::Nothing;
 
     const fn verified(&self) -> Result<&VerifiedResponder<S>, HandshakeDrop> {

@@ -42,8 +42,8 @@ fn what_made_a_key_is_not_left_where_the_handshake_was() {
     });
     world.call(0, 1);
     world.run(Duration::from_millis(100));
-    // Behind kind and cookie: method, suite and a byte string; behind the kind: a byte string.
-    let (message_1, message_2) = (&world.sent[2].bytes[9..], &world.sent[3].bytes[1..]);
+    // Behind kind and cookie: method, suite and a byte string; behind kind and echo: a byte string.
+    let (message_1, message_2) = (&world.sent[2].bytes[9..], &world.sent[3].bytes[3..]);
     let [g_x, g_y] =
         [&message_1[4..], &message_2[2..]].map(|bytes| *bytes.first_chunk::<32>().expect("a key"));
     let ephemerals = [ephemeral(&streams[0], &g_x), ephemeral(&streams[1], &g_y)];

@@ -105,8 +105,8 @@ impl<R: CryptoRng, M: Mailboxes> Provider<R, M> {
         Ok(())
     }
 
-    /// A user who lost count hears how far it was. Whoever repeats what the user said makes a provider
-    /// send one datagram a second at most, and to the user alone.
+    /// A user who lost count hears how far it was. Whoever repeats what the user said makes a
+    /// provider send one datagram a second at most, and to the user alone.
     fn tell_last_counter(&mut self, now: Instant, name: &Arc<str>, listed: Address) {
         let Some(subscriber) = self.subscribers.get_mut(name) else { return };
         if subscriber.told.is_some_and(|told| now < told + TELL_AGAIN_AFTER) {

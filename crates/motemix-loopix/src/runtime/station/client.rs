@@ -19,7 +19,7 @@ use crate::wire::message::Encoding;
 pub(in crate::runtime) struct ClientStation {
     client: Client<HostRng>,
     letters: Letters,
-    /// Of a hardened client.
+    /// Numbers of a hardened client's requests.
     reserve: Option<Reserve>,
     /// Safe, and not yet with the client, which holds so many at once.
     accepted: VecDeque<Letter>,
