@@ -46,7 +46,7 @@ fn anything(bytes: &[u8]) {
     let mut responder = Responder::new(edhoc::Settings::default(), vec![own]);
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let contexts = &mut side.contexts;
-    let from = Sender { peer: Peer::Stream(0), has_address: true };
+    let from = Sender { peer: Peer::Stream(0), has_address: true, has_echo: true };
     responder.answer(NOW, from, &message, contexts, &mut AnyByValue, &mut rng);
     assert!(responder.unwrap_combined(NOW, &message, contexts, &mut AnyByValue).is_err());
     assert_eq!(contexts.len(), 1, "nobody proved a key");

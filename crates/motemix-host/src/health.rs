@@ -157,6 +157,11 @@ pub struct Health {
 }
 
 impl Health {
+    /// The health of a node before it does its work.
+    pub fn beginning(words: &str) -> Self {
+        Self::of(vec![Reason::starting(Concern::Documents, words)])
+    }
+
     /// The state that all reasons together make.
     pub fn of(mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.state), reason.concern));

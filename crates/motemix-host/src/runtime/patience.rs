@@ -13,13 +13,13 @@ use super::advance::{Time, before};
 use super::driver::{FAREWELL, passes, waits};
 use super::epochs::Epochs;
 use super::mailroom::Mailroom;
-use super::snapshot::{Shared, begins};
+use super::snapshot::Shared;
 use super::watch::Watch;
 use super::{RuntimeError, answers, find_me, without_document};
 use crate::NodeConfig;
 use crate::control::{Call, Request, Response};
 use crate::documents::{Documents, DocumentsProblem, Network};
-use crate::health::{Concern, Reason};
+use crate::health::{Concern, Health, Reason};
 use crate::keys::NodeKey;
 use crate::store::ReplayLogs;
 use crate::supervisor::Supervisor;
@@ -111,7 +111,7 @@ impl Patience<'_> {
                 Ok((network, me)) => match self.open_logs(&network) {
                     Ok(()) => {
                         watch.tell(Vec::new());
-                        self.shared.set_health(begins("the first epoch is prepared"));
+                        self.shared.set_health(Health::beginning("the first epoch is prepared"));
                         return Ok(Some((network, me)));
                     }
                     Err(error) if passes(&error) => waits("the first epoch", &error),

@@ -23,7 +23,7 @@ use super::passed::Passed;
 use crate::NodeConfig;
 use crate::address::text;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
-use crate::health::{Concern, Health, Reason};
+use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
 use crate::places;
@@ -124,7 +124,6 @@ impl Shared {
             Rc::new(RefCell::new(histogram))
         };
         let begins = "the node looks for the network document of this time";
-        let begins = Reason::starting(Concern::Documents, begins);
         Self {
             totals: Rc::default(),
             fixed: Rc::new(fixed),
@@ -132,7 +131,7 @@ impl Shared {
             replay_tags: config.limits.replay_tags,
             round_trips: times(),
             elapsed: times(),
-            health: Rc::new(RefCell::new(Health::of(vec![begins]))),
+            health: Rc::new(RefCell::new(Health::beginning(begins))),
             coarse: Rc::default(),
             silence: Rc::default(),
             told: Rc::default(),
