@@ -106,8 +106,9 @@ mod tests {
     use crate::link::Sources;
     use crate::runtime::tables::Tables;
 
-    /// The seed of what the node draws: when ticks come, and which of them want a loop. Without it, how
-    /// many are missed before the first headers, and how many loops there are, differs from run to run.
+    /// The seed of what the node draws: when ticks come, and which of them want a loop. Without it,
+    /// how many are missed before the first headers, and how many loops there are, differs from run
+    /// to run.
     const SEED: [u8; 32] = [7; 32];
     const ME: NodeId = NodeId::new(4).unwrap();
     const RECEIVER: NodeId = NodeId::new(5).unwrap();

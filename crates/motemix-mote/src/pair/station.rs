@@ -182,8 +182,8 @@ impl<R: CryptoRng, const PLACES: usize> Station<R, PLACES> {
         }
     }
 
-    // Not inlined, as the next two: what is made here passes through the stack, and must not lie there
-    // while keys are made.
+    // Not inlined, as the next two: what is made here passes through the stack, and must not lie
+    // there while keys are made.
     #[inline(never)]
     fn speak_literal(&mut self, node: Node) {
         self.protocol = Protocol::Literal(Literal::new(node));

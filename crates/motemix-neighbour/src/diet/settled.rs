@@ -329,7 +329,7 @@ impl Session {
 
     /// Opens a message in place. Whoever does not have the session's key causes one run of AES-CCM
     /// and two hashes; a message that was seen, or is further back than 64 messages, one hash.
-    /// [`Refused::Repeated`] for the last one alone, and the same bytes: whoever changes what he has
+    /// [`Refused::Repeated`] is for the last one and the same bytes: whoever changes what was
     /// heard learns of no receipt.
     pub fn open<'d, S: Suite>(
         &mut self,
