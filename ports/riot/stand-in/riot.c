@@ -303,9 +303,7 @@ int stand_in_radio_is_dead;
 /* In RIOT's own network stack the number of an interface is that of its thread. */
 thread_status_t thread_getstatus(kernel_pid_t pid)
 {
-    if (pid != stand_in_interface) {
-        return STATUS_NOT_FOUND;
-    }
+    (void)pid;
     return stand_in_radio_is_dead ? STATUS_ZOMBIE : STATUS_RECEIVE_BLOCKED;
 }
 
