@@ -114,7 +114,8 @@ fn asking_for_a_key_does_not_change_how_neighbours_are_reached() {
 fn a_mote_whose_radio_has_stopped_says_so() {
     let link = Link::of(&PORT, 4);
     let mut boards = network_with_calls(&link);
-    boards[0].ask("motemix status", "the node runs");
+    let well = boards[0].all("motemix status", "ok replay tags");
+    assert!(well.iter().all(|line| !line.contains("radio")), "{well:?}");
     boards[0].ask("radio", "radio: stopped");
     let stopped = "error: the radio has stopped";
     boards[0].ask("motemix status", stopped);
