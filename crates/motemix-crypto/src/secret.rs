@@ -68,8 +68,9 @@ impl<const N: usize> ConstantTimeEq for Secret<N> {
 /// has as many bytes.
 pub fn take<T>(place: &mut Option<T>, blank: T) -> Option<T> {
     let taken = place.replace(blank);
-    // The blank is dropped where it lies, so it is written there.
-    *place = None;
+    // The blank is dropped where it lies, so it is written there. A `None` that is no constant is
+    // made on the stack first, and copied with what lay there.
+    *place = const { None };
     taken
 }
 

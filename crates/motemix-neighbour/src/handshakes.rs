@@ -263,11 +263,14 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
     /// Proves this key from now on; `None`: no handshakes are made. A handshake that is under way
     /// may fail of it, and is made again.
     pub fn set_identity(&mut self, identity: Option<Identity<S>>) {
-        if identity.is_none() {
-            self.call.end();
-            self.answer.end();
+        if identity.is_some() {
+            self.identity = identity;
+            return;
         }
-        self.identity = identity;
+        self.call.end();
+        self.answer.end();
+        // A constant: what is made on the stack is copied with what lay there.
+        self.identity = const { None };
     }
 
     /// This node is at another address from now on, if it is another: handshakes that are under way

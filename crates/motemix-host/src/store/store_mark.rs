@@ -12,8 +12,8 @@
 //! The store counts its changes itself, in the same commit. After each commit the mark gets their
 //! number, so an earlier state of the store alone shows. The first commit of a process puts another
 //! file in the place of the mark, and so does each later one if a second has passed: a mark
-//! that is put back together with its store is then in another file than it says. Nothing of it
-//! depends on a clock.
+//! that is put back together with its store is then in another file than it says. Later ones leave
+//! that to a thread, as disks may take long. Nothing of it depends on a clock.
 //!
 //! What a mark cannot know: that a whole disk was set back, or that store and mark were removed
 //! together.
@@ -23,6 +23,9 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
@@ -88,8 +91,12 @@ pub struct StoreMark {
     found: Found,
     /// The file that this process made, and when.
     open: Option<(File, Instant)>,
+    /// The next one, while a thread makes it.
+    renewal: Option<JoinHandle<io::Result<File>>>,
     /// What this process noted last.
     noted: Option<u64>,
+    /// The same for that thread.
+    latest: Arc<AtomicU64>,
 }
 
 /// What a mark says.
@@ -119,7 +126,8 @@ impl StoreMark {
     pub fn of(store: &Path) -> io::Result<Self> {
         let path = path_of(store);
         let found = read(&path)?;
-        Ok(Self { path, store: store.to_owned(), found, open: None, noted: None })
+        let (store, latest) = (store.to_owned(), Arc::default());
+        Ok(Self { path, store, found, open: None, renewal: None, noted: None, latest })
     }
 
     /// Whether the store was used, as far as the mark says.
@@ -184,10 +192,15 @@ impl StoreMark {
         if self.noted.replace(changes) == Some(changes) {
             return;
         }
-        if let Some((file, made)) = &self.open
-            && made.elapsed() < RENEW_EVERY
-            && let Ok(true) = note_in(&self.path, file, changes)
-        {
+        self.latest.store(changes, Ordering::Release);
+        if self.renewal.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.end_renewal();
+        }
+        if self.note_in_place(changes) {
+            return;
+        }
+        // The thread may have put its file there.
+        if self.end_renewal() && self.note_in_place(changes) {
             return;
         }
         // Another process may have been faster.
@@ -199,18 +212,41 @@ impl StoreMark {
         let _ = self.renew(changes);
     }
 
+    /// Writes the number into the file that this process made, and has the next one made if that is
+    /// a second old; `false` if it is not in the mark's place.
+    fn note_in_place(&mut self, changes: u64) -> bool {
+        let Some((file, made)) = &self.open else { return false };
+        if !matches!(note_in(&self.path, file, changes), Ok(true)) {
+            return false;
+        }
+        if made.elapsed() >= RENEW_EVERY && self.renewal.is_none() {
+            let (path, store, latest) = (self.path.clone(), self.store.clone(), Arc::clone(&self.latest));
+            let renewal = move || {
+                let file = renewed(&path, &store, latest.load(Ordering::Acquire))?;
+                // What was noted meanwhile is in the file before this one.
+                note_in(&path, &file, latest.load(Ordering::Acquire)).map(|_| file)
+            };
+            // Where there is no thread, the next commit tries again.
+            self.renewal = thread::Builder::new().name("mark".to_owned()).spawn(renewal).ok();
+        }
+        true
+    }
+
+    /// Waits for the thread; `true` if it has put a file in the mark's place.
+    fn end_renewal(&mut self) -> bool {
+        let renewed = self.renewal.take().and_then(|renewal| renewal.join().ok());
+        let file = renewed.and_then(Result::ok);
+        let is_renewed = file.is_some();
+        self.open = file.map(|file| (file, Instant::now())).or(self.open.take());
+        is_renewed
+    }
+
     /// Puts another file in the place of the mark. It is on the disk when this returns.
     ///
     /// # Errors
     /// The system refuses; the mark is as it was.
     pub fn renew(&mut self, changes: u64) -> io::Result<()> {
-        let (store, machine) = (Birth::of(&fs::metadata(&self.store)?), machine());
-        // Whoever has the store has its mark, also if somebody with more rights changed it.
-        file::replace_knowing(&self.path, &self.store, 0o600, |mark| {
-            text(&Body { machine: machine.clone(), store, mark, changes })
-        })?;
-        let file = File::options().read(true).write(true).open(&self.path)?;
-        self.open = Some((file, Instant::now()));
+        self.open = Some((renewed(&self.path, &self.store, changes)?, Instant::now()));
         Ok(())
     }
 
@@ -218,12 +254,29 @@ impl StoreMark {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn remove(self) -> io::Result<()> {
+    pub fn remove(mut self) -> io::Result<()> {
+        self.end_renewal();
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => file::sync_folder(&self.path),
         }
     }
+}
+
+impl Drop for StoreMark {
+    fn drop(&mut self) {
+        self.end_renewal();
+    }
+}
+
+/// Puts another file in the place of a mark, and returns it.
+fn renewed(path: &Path, store: &Path, changes: u64) -> io::Result<File> {
+    let (birth, machine) = (Birth::of(&fs::metadata(store)?), machine());
+    // Whoever has the store has its mark, also if somebody with more rights changed it.
+    file::replace_knowing(path, store, 0o600, |mark| {
+        text(&Body { machine: machine.clone(), store: birth, mark, changes })
+    })?;
+    File::options().read(true).write(true).open(path)
 }
 
 /// Where the mark of a store is.
@@ -331,6 +384,27 @@ mod tests {
             mark.note(changes);
             assert_eq!(doubt(&store, changes), None);
             assert!(doubt(&store, changes - 1).is_some());
+        }
+    }
+
+    #[test]
+    fn another_file_takes_its_place_while_a_store_is_used() {
+        let (_folder, store) = kept(5);
+        let mut mark = StoreMark::of(&store).unwrap();
+        mark.note(6);
+        let file = |at: &Path| Birth::of(&fs::metadata(path_of(at)).unwrap());
+        let (first, begun) = (file(&store), Instant::now());
+        for changes in 7.. {
+            mark.note(changes);
+            // What the thread has still to say of the last ones is no reason for doubt.
+            assert_eq!(doubt(&store, changes), None);
+            assert!(begun.elapsed() < Duration::from_mins(1), "it is the same");
+            if !file(&store).is_of_same_file(&first) {
+                drop(mark);
+                assert!(begun.elapsed() >= RENEW_EVERY);
+                assert_eq!(doubt(&store, changes - 1), Some(Doubt::Older { has: changes - 1, had: changes }));
+                return;
+            }
         }
     }
 

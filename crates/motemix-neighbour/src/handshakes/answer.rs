@@ -1,6 +1,6 @@
 //! The handshake that this node answers.
 
-use core::mem::take;
+use core::mem::{replace, take};
 use core::time::Duration;
 
 use motemix_crypto::Secret;
@@ -36,20 +36,25 @@ enum Step {
     Message4,
 }
 
+/// The bytes of what is held at most.
+const HELD_LEN: usize = 202;
+
 /// What the steps hand to each other.
-#[derive(Default)]
 enum Held<S: CipherSuite> {
-    #[default]
-    Nothing,
+    /// As many zeros as the longest of the others has bytes. A shorter one is copied into its place
+    /// with what lay behind it on the stack, and that may have been a secret.
+    Nothing(#[expect(dead_code, reason = "it is there to take its place")] [u8; HELD_LEN]),
     Ephemeral(Ephemeral<S>),
     Agreed(Agreed<S>),
     Waiting(AwaitingMessage3<S>),
 }
 
 impl<S: CipherSuite> Held<S> {
-    /// A constant: a value of the moment would be made on the stack first, and what lay there
-    /// before it would be copied along with it.
-    const NOTHING: Self = Self::Nothing;
+    /// A constant: a value of the moment would be made on the stack first.
+    const NOTHING: Self = {
+        assert!(size_of::<Self>() == 1 + HELD_LEN, "zeros take the place of all bytes");
+        Self::Nothing([0; HELD_LEN])
+    };
 
     const fn agreed(&self) -> Result<&Agreed<S>, HandshakeDrop> {
         if let Self::Agreed(agreed) = self { Ok(agreed) } else { Err(HandshakeDrop::Unexpected) }
@@ -79,7 +84,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
         message_1: Bytes::EMPTY,
         received: Bytes::EMPTY,
         message: Bytes::EMPTY,
-        held: Held::Nothing,
+        held: Held::NOTHING,
         is_due: false,
         until: Instant::NEVER,
     };
@@ -181,7 +186,7 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
 
     #[inline(never)]
     fn agree(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
-        let Held::Ephemeral(ephemeral) = take(&mut self.held) else {
+        let Held::Ephemeral(ephemeral) = replace(&mut self.held, Held::NOTHING) else {
             return Err(HandshakeDrop::Unexpected);
         };
         self.held = Held::Agreed(ephemeral.agree(suite)?);

@@ -46,18 +46,27 @@ enum Step {
     Message3,
 }
 
+/// The bytes of what is held at most, beside a message and where its parts are.
+const HELD_LEN: usize = 142 + 2 * size_of::<usize>();
+const PLACES: usize = 9;
+
 /// What the steps hand to each other.
 enum Held<S: CipherSuite, const LEN: usize> {
-    Nothing,
+    /// As many zeros as the longest of the others has bytes, as in an answer.
+    #[expect(dead_code, reason = "they are there to take their place")]
+    Nothing { held: [u8; HELD_LEN], message: Bytes<LEN>, places: [usize; PLACES] },
     Received(ReceivedMessage2<S, Bytes<LEN>>),
     Verified(VerifiedResponder<S>),
     Completed(Completed),
 }
 
 impl<S: CipherSuite, const LEN: usize> Held<S, LEN> {
-    /// A constant: a value of the moment would be made on the stack first, and what lay there
-    /// before it would be copied along with it.
-    const NOTHING: Self = Self::Nothing;
+    /// A constant: a value of the moment would be made on the stack first.
+    const NOTHING: Self = {
+        let zeros = HELD_LEN + size_of::<Bytes<LEN>>() + size_of::<[usize; PLACES]>();
+        assert!(size_of::<Self>() == 1 + zeros, "zeros take the place of all bytes");
+        Self::Nothing { held: [0; HELD_LEN], message: Bytes::EMPTY, places: [0; PLACES] }
+    };
 
     const fn verified(&self) -> Result<&VerifiedResponder<S>, HandshakeDrop> {
         if let Self::Verified(verified) = self { Ok(verified) } else { Err(HandshakeDrop::Unexpected) }
@@ -96,7 +105,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         is_contested: false,
         message: Bytes::EMPTY,
         waiting: None,
-        held: Held::Nothing,
+        held: Held::NOTHING,
         due: Instant::NEVER,
         sent: 0,
         deadline: Instant::NEVER,
@@ -115,7 +124,8 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
         // One by one: a tuple would be made on the stack first, and what lay there before it would
         // be copied along with it.
         self.peer = None;
-        self.waiting = None;
+        // A constant, as that of `held`.
+        self.waiting = const { None };
         self.clear();
     }
 
@@ -317,7 +327,7 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
             verified.seal(own, Ead::default(), proof, suite, &mut room)
         })?;
         // Not before: what fails here may be tried again with another message_2.
-        self.waiting = None;
+        self.waiting = const { None };
         self.held = Held::Completed(completed);
         self.message = Bytes::of(MESSAGE_3, message_3)?;
         Ok(())

@@ -117,9 +117,12 @@ fn look_for_link_keys(found: &mut Found, name: &str, folder: &Path, pid: u32) ->
     let mut ended = Vec::new();
     for (peer, mut keys) in keys {
         // A call that was not confirmed takes the last one too.
-        let last = keys.pop().expect("a key");
-        in_use += memory.count(&last);
-        ended.extend(keys.into_iter().map(|key| (format!("a key with {peer} that was replaced"), key)));
+        let last = memory.places(&keys.pop().expect("a key"));
+        assert!(last.len() <= 1, "{name}: the key with {peer} is in {last:?}");
+        in_use += last.len();
+        let before = (1..=keys.len()).rev();
+        let which = |before| format!("the key with {peer}, {before} before the last");
+        ended.extend(before.map(which).zip(keys));
     }
     assert!(in_use > 0, "{name}: no key of a link is found");
     let count = ended.len();
