@@ -263,13 +263,13 @@ fn no_stored_packet_is_lost_or_doubled_by_a_kill() {
         let mut rng = ChaCha20Rng::seed_from_u64(1000 + seed);
         // Also while it opens the file, and in its first commits. What stays is handed out again and
         // again, and while the disk takes its time nothing else is.
-        let numbers = if seed % 4 == 0 { 0 } else { 5 + rng.next_u32() % 100 };
+        let wanted = if seed % 4 == 0 { 0 } else { 5 + rng.next_u32() % 100 };
         let mut output = BufReader::new(storm.stdout.take().unwrap()).lines();
         let mut heard = BTreeSet::new();
-        while heard.len() < numbers as usize {
+        while heard.len() < wanted as usize {
             heard.extend(output.next().expect("the storm goes on").ok().filter(|line| !line.is_empty()));
         }
-        if numbers == 0 {
+        if wanted == 0 {
             std::thread::sleep(Duration::from_millis(u64::from(rng.next_u32() % 20)));
         }
         storm.kill().unwrap();
