@@ -14,6 +14,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use motemix_directory::UnixTime;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,7 +22,7 @@ use tokio::task::{JoinHandle, spawn_local, yield_now};
 use tokio::time;
 
 use crate::address;
-use crate::clock::unix_time;
+use crate::clock::{unix_seconds, unix_time};
 use crate::places::{Network, Places, idle_now};
 
 /// Connections served at a time; a further one takes the place of the oldest of whoever has most.
@@ -144,9 +145,15 @@ where
     spawn_local(async move {
         let service = service_fn(|request| {
             let response = respond(request);
-            async move { Ok::<_, Infallible>(response.await) }
+            async move {
+                let mut response = response.await;
+                response.headers_mut().extend(date(unix_seconds()).map(|date| (DATE, date)));
+                Ok::<_, Infallible>(response)
+            }
         });
         let connection = hyper::server::conn::http1::Builder::new()
+            // Hyper keeps the latest date that it has written, after a clock was set back as well.
+            .auto_date_header(false)
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .keep_alive(false)
@@ -357,6 +364,13 @@ fn host(at: &str) -> String {
     }
 }
 
+/// The date of a moment, as HTTP has it (RFC 9110, 5.6.7).
+fn date(UnixTime(seconds): UnixTime) -> Option<HeaderValue> {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+    let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&time);
+    HeaderValue::try_from(text.ok()?).ok()
+}
+
 /// A date of HTTP (RFC 9110, 5.6.7), in the form that all have to write.
 fn seconds(date: &str) -> Option<u64> {
     let time = jiff::fmt::rfc2822::parse(date).ok()?;
@@ -398,7 +412,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_http_are_read() {
+    fn dates_of_http_are_written_and_read() {
+        let written = date(UnixTime(784_111_777)).unwrap();
+        assert_eq!(written, "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
         for none in ["", "now", "Sun, 06 Nov 1994", "Sun, 06 Nov 1894 08:49:37 GMT"] {
             assert_eq!(seconds(none), None, "{none}");

@@ -54,7 +54,11 @@ const PLACES: usize = 9;
 enum Held<S: CipherSuite, const LEN: usize> {
     /// As many zeros as the longest of the others has bytes, as in an answer.
     #[expect(dead_code, reason = "they are there to take their place")]
-    Nothing { held: [u8; HELD_LEN], message: Bytes<LEN>, places: [usize; PLACES] },
+    Nothing {
+        held: [u8; HELD_LEN],
+        message: Bytes<LEN>,
+        places: [usize; PLACES],
+    },
     Received(ReceivedMessage2<S, Bytes<LEN>>),
     Verified(VerifiedResponder<S>),
     Completed(Completed),
