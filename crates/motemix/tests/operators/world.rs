@@ -106,10 +106,15 @@ impl World {
         for name in AUTHORITIES {
             let (dir, listen) = (world.dir(name), world.at(name));
             let words = ["authority", "init", &dir, "--network", "orchard", "--listen", &listen];
-            let more =
-                ["--epoch-length", "10s", "--ahead", "3", "--mean-delay", "20ms", "--loop-cover", "1s"];
-            let all = words.into_iter().chain(more).chain(["--drop-cover", "0s"]);
-            motemix(all.chain(agreed.iter().copied())).succeeds();
+            let usual = [
+                ["--epoch-length", "10s"],
+                ["--ahead", "3"],
+                ["--mean-delay", "20ms"],
+                ["--loop-cover", "1s"],
+                ["--drop-cover", "0s"],
+            ];
+            let usual = usual.iter().filter(|[option, _]| !agreed.contains(option)).flatten();
+            motemix(words.iter().chain(usual).chain(agreed).copied()).succeeds();
         }
         for name in AUTHORITIES {
             let others: Vec<_> = AUTHORITIES.into_iter().filter(|other| *other != name).collect();

@@ -76,11 +76,13 @@ fn says_nothing_twice(line: &str) -> bool {
     parts.len() == all
 }
 
+/// Looks more seldom as time goes by: a look may be a program that starts.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let (end, mut pause) = (Instant::now() + PATIENCE, Duration::from_millis(10));
     while !holds() {
         assert!(Instant::now() < end, "not in {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(160));
     }
 }
