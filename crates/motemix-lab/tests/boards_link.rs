@@ -5,13 +5,13 @@ mod program;
 
 use motemix_link::Instant;
 use motemix_link::radio::{Radio, Transceiver};
-use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Message, Outcome};
+use motemix_link::serial::{Decoder, ExtendedAddress, Item, MAX_FRAME, Message, Outcome};
 use motemix_link::settings::LinkSettings;
 use motemix_link::stack::{Stack, StackMemory, link_local, station_of};
 use program::{Installed, Run, build_nodes, lab, wait_until};
 use serde_json::Value;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::Ipv6Addr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -132,13 +132,22 @@ fn address_of(air: &Path, board: &str) -> ExtendedAddress {
 fn stranger(air: &Path, [to, neighbour]: [&str; 2]) -> u32 {
     let own = ExtendedAddress([0xbb, 1, 2, 3, 4, 5, 6, 0x02]);
     let [to, neighbour] = [to, neighbour].map(|board| address_of(air, board));
-    let mut line = UnixStream::connect(air.join("stranger.air")).expect("the air listens");
-    let mut say = |message: Message<'_>| {
+    let line = UnixStream::connect(air.join("stranger.air")).expect("the air listens");
+    let say = |message: Message<'_>| {
         let mut bytes = Vec::new();
         message.write(|byte| bytes.push(byte));
-        line.write_all(&bytes).is_ok()
+        (&line).write_all(&bytes).is_ok()
     };
     say(Message::Join(own));
+    let mut heard = BufReader::new(&line).bytes();
+    let mut decoder = Decoder::new();
+    // One frame after the other, in the air's time: on a busy machine that is slower than this.
+    let mut is_done = || {
+        heard
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|byte| matches!(decoder.push(byte), Some(Item::Message(Message::Done { .. }))))
+    };
     // A point of the curve twice, which nobody admits: the base point (SEC 2, 2.4.2).
     let point = hex::decode("036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296");
     let point = point.expect("hexadecimal digits");
@@ -148,7 +157,7 @@ fn stranger(air: &Path, [to, neighbour]: [&str; 2]) -> u32 {
         let forged = [&[3, 0, 0, 0, 0, 0, 0, 1][..], &[seed as u8; 100]].concat();
         let of_both = frames(own, to, seed, &hello).into_iter().chain(frames(neighbour, to, seed, &forged));
         for frame in of_both {
-            if !say(Message::Transmit { handle: 0, frame: &frame }) {
+            if !say(Message::Transmit { handle: 0, frame: &frame }) || !is_done() {
                 return spoken;
             }
             spoken += 1;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Emulated boards share this machine's cores.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(5);
 /// How often to look whether the board still runs while it is waited for: its console stays open
 /// without it.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

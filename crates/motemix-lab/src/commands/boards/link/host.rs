@@ -18,7 +18,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 /// How long a program may take to say where it listens.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_mins(3);
 /// For how long a host waits for a board's answer: it computes for a second or two.
 const WAIT: &str = "5s";
 

@@ -30,7 +30,7 @@ const EPOCH: Duration = Duration::from_hours(7 * 24);
 /// The network's name.
 const NETWORK: &str = "boards";
 /// How long the hosts may take to answer.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_mins(3);
 /// How long they may take to end when asked.
 const STOP: Duration = Duration::from_secs(3);
 /// Two layers: with three hops each way a path takes a mix of each.
