@@ -9,7 +9,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use libfuzzer_sys::fuzz_target;
-use motemix_coap::Peer;
+use motemix_coap::{Peer, Standing};
 use motemix_coap::oscore::edhoc::{self, AnyByValue, Own, OwnSecret, Responder};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
@@ -46,7 +46,7 @@ fn anything(bytes: &[u8]) {
     let mut responder = Responder::new(edhoc::Settings::default(), vec![own]);
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let contexts = &mut side.contexts;
-    let from = Sender { peer: Peer::Stream(0), has_address: true, has_echo: true };
+    let from = Sender { peer: Peer::Stream(0), standing: Standing::Certain };
     responder.answer(NOW, from, &message, contexts, &mut AnyByValue, &mut rng);
     assert!(responder.unwrap_combined(NOW, &message, contexts, &mut AnyByValue).is_err());
     assert_eq!(contexts.len(), 1, "nobody proved a key");

@@ -10,10 +10,10 @@ use motemix_time::Instant;
 
 use crate::block::Assembled;
 use crate::operation::Operation;
-use crate::{Block, Peer, Response};
+use crate::{Account, Block, Peer, Response, Standing};
 use assembly::Assembly;
-pub(crate) use places::{Account, Limits, Standing, Usage};
 use places::{Full, Places};
+pub(crate) use places::{Limits, Usage};
 
 /// How long a body is kept that nobody goes on with: EXCHANGE_LIFETIME (RFC 7959 §2.4, RFC 7252
 /// §4.8.2).
@@ -28,8 +28,9 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    fn is_unproven(self) -> bool {
-        self.account.standing == Standing::Unproven
+    /// Whether others may have sent it in this one's name.
+    fn may_be_forged(self) -> bool {
+        self.account.standing != Standing::Certain
     }
 }
 

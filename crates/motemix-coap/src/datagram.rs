@@ -28,7 +28,7 @@ use crate::bodies::{Bodies, Limits, Usage};
 use crate::message::{Kind, Message};
 use crate::operation::Operation;
 use crate::oscore;
-use crate::{Block, Peer, Relation, Request, Response};
+use crate::{Account, Block, Peer, Relation, Request, Response};
 pub use call::CallId;
 use call::Calls;
 use exchange::Exchanges;
@@ -455,12 +455,20 @@ impl Endpoint {
         self.leaving.push_back(Transmit { to, bytes: message.write() });
     }
 
-    /// Repeats a message until it is acknowledged.
-    fn repeat(&mut self, now: Instant, to: SocketAddr, id: u16, bytes: Vec<u8>, purpose: Purpose) {
+    /// Repeats a message until it is acknowledged; `account` is of whoever has it sent.
+    fn repeat(
+        &mut self,
+        now: Instant,
+        to: SocketAddr,
+        account: Account,
+        id: u16,
+        bytes: Vec<u8>,
+        purpose: Purpose,
+    ) {
         // Between the timeout and one and a half of it (§4.8): those who began together do not go
         // on together.
         let timeout = self.settings.ack_timeout;
         let timeout = timeout + timeout.mul_f64(f64::from(self.rng.next_u32()) / f64::from(u32::MAX) / 2.0);
-        self.repetitions.begin(now, to, id, bytes, timeout, purpose);
+        self.repetitions.begin(now, (to, id), account, bytes, timeout, purpose);
     }
 }

@@ -40,7 +40,7 @@ pub use datagram::{
 };
 pub use peer::{Peer, Token};
 pub use request::{ETag, Observe, Relation, Request, Response};
-pub use source::{FairTable, Source};
+pub use source::{Account, FairTable, Source, Standing};
 pub use stream::{Carrier, Room, Session};
 
 /// The snippets of the package's front page.

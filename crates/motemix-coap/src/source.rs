@@ -57,9 +57,48 @@ impl fmt::Display for Source {
     }
 }
 
-/// A table with a bounded number of places. When all are taken, a newcomer gets that of the oldest
-/// entry of the source that has most: a source keeps what it has while others have more, however
-/// fast they come. Every operation takes logarithmic time.
+/// How sure it is who sent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Standing {
+    /// The address on the datagram may be forged.
+    Unproven,
+    /// The address has shown a while ago that what is sent to it arrives (RFC 9175). Others may have
+    /// written it on this datagram since.
+    Proven,
+    /// Nobody else has sent this very message: it has an Echo value, is under OSCORE, or came over
+    /// a connection.
+    Certain,
+}
+
+/// As whose an entry counts. What others send in the name of a source is not in the account of what
+/// is certainly its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Account {
+    /// Where it comes from.
+    pub source: Source,
+    /// How sure that is.
+    pub standing: Standing,
+}
+
+impl Account {
+    /// The account of what certainly comes from a source.
+    pub const fn certain(source: Source) -> Self {
+        Self { source, standing: Standing::Certain }
+    }
+
+    const fn is_unproven(self) -> bool {
+        matches!(self.standing, Standing::Unproven)
+    }
+}
+
+/// A table with a bounded number of places. Half of them are for accounts whose addresses are not
+/// proven, which anybody has without end, and half for all others. Either half is lent to the other
+/// accounts while it is free.
+///
+/// When all places are taken, a newcomer gets that of the oldest entry of the account that has most,
+/// among its own half's accounts if these have their half, and else among the others: an account
+/// keeps what it has while others have more, however fast they come. Every operation takes
+/// logarithmic time.
 #[derive(Debug)]
 pub struct FairTable<K, V> {
     most: usize,
@@ -68,17 +107,26 @@ pub struct FairTable<K, V> {
     entries: HashMap<K, Entry<V>>,
     /// All entries, the oldest first.
     ages: BTreeMap<u64, K>,
-    /// Entries of each source, the oldest first.
-    sources: HashMap<Source, BTreeMap<u64, K>>,
-    /// How many entries a source has, and how old its oldest is. The last one gives up a place.
-    shares: BTreeSet<(usize, Reverse<u64>, Source)>,
+    /// Entries of each account, the oldest first.
+    accounts: HashMap<Account, BTreeMap<u64, K>>,
+    proven: Half,
+    unproven: Half,
 }
 
 #[derive(Debug)]
 struct Entry<V> {
-    source: Source,
+    account: Account,
     age: u64,
     value: V,
+}
+
+/// Accounts that share half of the places.
+#[derive(Debug, Default)]
+struct Half {
+    /// How many entries they have.
+    len: usize,
+    /// How many entries an account has, and how old its oldest is. The last one gives up a place.
+    shares: BTreeSet<(usize, Reverse<u64>, Account)>,
 }
 
 impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
@@ -89,8 +137,9 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
             next: 0,
             entries: HashMap::new(),
             ages: BTreeMap::new(),
-            sources: HashMap::new(),
-            shares: BTreeSet::new(),
+            accounts: HashMap::new(),
+            proven: Half::default(),
+            unproven: Half::default(),
         }
     }
 
@@ -99,9 +148,14 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         self.entries.len()
     }
 
-    /// How many of them a source has.
-    pub fn len_of(&self, source: Source) -> usize {
-        self.sources.get(&source).map_or(0, BTreeMap::len)
+    /// How many of them an account has.
+    pub fn len_of(&self, account: Account) -> usize {
+        self.accounts.get(&account).map_or(0, BTreeMap::len)
+    }
+
+    /// How many of them accounts have whose addresses are not proven.
+    pub const fn len_of_unproven(&self) -> usize {
+        self.unproven.len
     }
 
     /// The value of an entry.
@@ -119,9 +173,9 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         self.entries.is_empty()
     }
 
-    /// Whether another entry of a source takes no place from that source's own.
-    pub fn has_room(&self, source: Source) -> bool {
-        self.entries.len() < self.most || !self.is_crowded_by(source)
+    /// Whether another entry of an account takes no place from that account's own.
+    pub fn has_room(&self, account: Account) -> bool {
+        self.entries.len() < self.most || !(self.has_its_half(account) && self.is_crowded_by(account))
     }
 
     /// The oldest entry of all.
@@ -135,36 +189,53 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         self.entries.iter().map(|(key, entry)| (key, &entry.value))
     }
 
-    /// Puts an entry in, as the newest of its source, in place of one with the same key. Returns
+    /// Puts an entry in, as the newest of its account, in place of one with the same key. Returns
     /// the entry of another key that made room.
-    pub fn insert(&mut self, key: K, source: Source, value: V) -> Option<(K, V)> {
+    pub fn insert(&mut self, key: K, account: Account, value: V) -> Option<(K, V)> {
         self.remove(&key);
-        let loser = if self.entries.len() < self.most { None } else { self.loser(source) };
+        let loser = if self.entries.len() < self.most { None } else { self.loser(account) };
         let gone = loser.and_then(|key| Some((key, self.remove(&key)?)));
         let age = self.next;
         self.next += 1;
         self.ages.insert(age, key);
-        self.change(source, |entries| {
+        self.change(account, |entries| {
             entries.insert(age, key);
         });
-        self.entries.insert(key, Entry { source, age, value });
+        self.entries.insert(key, Entry { account, age, value });
         gone
     }
 
     /// Takes an entry out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let Entry { source, age, value } = self.entries.remove(key)?;
+        let Entry { account, age, value } = self.entries.remove(key)?;
         self.ages.remove(&age);
-        self.change(source, |entries| {
+        self.change(account, |entries| {
             entries.remove(&age);
         });
         Some(value)
     }
 
-    /// Takes out the oldest entry of the source that has most.
+    /// Somebody has shown more of an entry than that: it counts so from now on. No entry counts less
+    /// than before, because its source may not have sent what shows less.
+    pub fn raise(&mut self, key: &K, standing: Standing) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.account.standing < standing) else {
+            return;
+        };
+        let (before, age) = (entry.account, entry.age);
+        let account = Account { standing, ..before };
+        entry.account = account;
+        self.change(before, |entries| {
+            entries.remove(&age);
+        });
+        self.change(account, |entries| {
+            entries.insert(age, *key);
+        });
+    }
+
+    /// Takes out the oldest entry of the account that has most, of that half which has most.
     pub fn pop_most(&mut self) -> Option<(K, V)> {
-        let (.., source) = *self.shares.last()?;
-        let key = self.oldest_of(source)?;
+        let half = if self.unproven.len < self.proven.len { &self.proven } else { &self.unproven };
+        let key = self.oldest_of(half.has_most()?)?;
         Some((key, self.remove(&key)?))
     }
 
@@ -181,37 +252,61 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         }
     }
 
-    /// The oldest entry of a source.
-    pub fn oldest_of(&self, source: Source) -> Option<K> {
-        self.sources.get(&source)?.first_key_value().map(|(_, key)| *key)
+    /// The oldest entry of an account.
+    pub fn oldest_of(&self, account: Account) -> Option<K> {
+        self.accounts.get(&account)?.first_key_value().map(|(_, key)| *key)
     }
 
-    /// Whose place another entry of this source gets. The newcomer counts with its source, so that
-    /// a source that has most already takes nothing from others.
-    fn loser(&self, comes: Source) -> Option<K> {
-        let (.., source) = *self.shares.last()?;
-        self.oldest_of(if self.is_crowded_by(comes) { comes } else { source })
+    /// Whose place another entry of this account gets. The newcomer counts with its account, so that
+    /// an account that has most already takes nothing from others.
+    fn loser(&self, comes: Account) -> Option<K> {
+        let half = self.half_of(comes);
+        let gives = match (self.has_its_half(comes), self.is_crowded_by(comes)) {
+            (true, true) => comes,
+            (true, false) => half.has_most()?,
+            (false, _) if comes.is_unproven() => self.proven.has_most()?,
+            (false, _) => self.unproven.has_most()?,
+        };
+        self.oldest_of(gives)
     }
 
-    fn is_crowded_by(&self, source: Source) -> bool {
-        let has = self.len_of(source);
-        has > 0 && self.shares.last().is_none_or(|(most, ..)| has + 1 >= *most)
+    /// Whether the accounts of this one's half have as many places as are theirs.
+    const fn has_its_half(&self, account: Account) -> bool {
+        self.half_of(account).len * 2 >= self.most
     }
 
-    fn change(&mut self, source: Source, change: impl FnOnce(&mut BTreeMap<u64, K>)) {
-        let entries = self.sources.entry(source).or_default();
+    const fn half_of(&self, account: Account) -> &Half {
+        if account.is_unproven() { &self.unproven } else { &self.proven }
+    }
+
+    fn is_crowded_by(&self, account: Account) -> bool {
+        let has = self.len_of(account);
+        has > 0 && self.half_of(account).shares.last().is_none_or(|(most, ..)| has + 1 >= *most)
+    }
+
+    fn change(&mut self, account: Account, change: impl FnOnce(&mut BTreeMap<u64, K>)) {
+        let half = if account.is_unproven() { &mut self.unproven } else { &mut self.proven };
+        let entries = self.accounts.entry(account).or_default();
         if let Some((age, _)) = entries.first_key_value() {
-            self.shares.remove(&(entries.len(), Reverse(*age), source));
+            half.shares.remove(&(entries.len(), Reverse(*age), account));
         }
+        half.len -= entries.len();
         change(entries);
+        half.len += entries.len();
         match entries.first_key_value() {
             Some((age, _)) => {
-                self.shares.insert((entries.len(), Reverse(*age), source));
+                half.shares.insert((entries.len(), Reverse(*age), account));
             }
             None => {
-                self.sources.remove(&source);
+                self.accounts.remove(&account);
             }
         }
+    }
+}
+
+impl Half {
+    fn has_most(&self) -> Option<Account> {
+        self.shares.last().map(|(.., account)| *account)
     }
 }
 
@@ -239,11 +334,15 @@ mod tests {
         assert_eq!(source("2001:db8::1").to_string(), "2001:db8::/64");
     }
 
+    fn of(address: &str) -> Account {
+        Account::certain(source(address))
+    }
+
     /// The keys that are there after these came one after the other.
     fn after(most: usize, comers: &[(u32, &str)]) -> Vec<u32> {
         let mut table = FairTable::new(most);
         for (key, address) in comers {
-            let gone = table.insert(*key, source(address), ());
+            let gone = table.insert(*key, of(address), ());
             assert_eq!(gone.is_some(), gone.is_some_and(|(key, ())| table.get(&key).is_none()));
             assert!(table.len() <= most);
         }
@@ -269,13 +368,76 @@ mod tests {
     fn an_entry_that_comes_again_is_the_newest_and_takes_no_second_place() {
         let mut table = FairTable::new(2);
         for key in [1, 2, 1] {
-            assert_eq!(table.insert(key, source("192.0.2.1"), key), None);
+            assert_eq!(table.insert(key, of("192.0.2.1"), key), None);
         }
-        assert_eq!(table.insert(3, source("192.0.2.1"), 3), Some((2, 2)));
-        assert_eq!((table.len(), table.len_of(source("192.0.2.1"))), (2, 2));
-        assert_eq!(["192.0.2.1", "192.0.2.2"].map(|at| table.has_room(source(at))), [false, true]);
+        assert_eq!(table.insert(3, of("192.0.2.1"), 3), Some((2, 2)));
+        assert_eq!((table.len(), table.len_of(of("192.0.2.1"))), (2, 2));
+        assert_eq!(["192.0.2.1", "192.0.2.2"].map(|at| table.has_room(of(at))), [false, true]);
         table.retain(|key, _| *key == 3);
         assert_eq!((table.remove(&3), table.remove(&1), table.len()), (Some(3), None, 0));
-        assert!(table.first().is_none() && table.sources.is_empty() && table.shares.is_empty());
+        assert!(table.first().is_none() && table.accounts.is_empty() && table.proven.shares.is_empty());
+    }
+
+    fn forged(number: u16) -> Account {
+        let [high, low] = number.to_be_bytes();
+        Account { source: Source::of([10, 0, high, low].into()), standing: Standing::Unproven }
+    }
+
+    #[test]
+    fn accounts_without_proof_have_half_and_what_others_leave_free() {
+        let mut table = FairTable::new(10);
+        for number in 0..100 {
+            table.insert(number, forged(number), ());
+        }
+        assert_eq!((table.len(), table.len_of_unproven()), (10, 10));
+        // A source with all ports takes back the half of those who have proven theirs, and no more.
+        for number in 100..200 {
+            table.insert(number, of("192.0.2.1"), ());
+        }
+        assert_eq!((table.len(), table.len_of_unproven()), (10, 5));
+        // Whatever comes under forged addresses takes nothing of it.
+        for number in 200..300 {
+            assert!(table.has_room(forged(number)));
+            table.insert(number, forged(number), ());
+        }
+        assert_eq!(table.len_of(of("192.0.2.1")), 5);
+        assert_eq!([of("192.0.2.1"), of("192.0.2.2")].map(|account| table.has_room(account)), [false, true]);
+    }
+
+    #[test]
+    fn one_proven_source_leaves_those_without_proof_their_half() {
+        let mut table = FairTable::new(10);
+        for number in 0..100 {
+            table.insert(number, of("192.0.2.1"), ());
+        }
+        for number in 100..105 {
+            table.insert(number, forged(number), ());
+        }
+        for number in 200..300 {
+            table.insert(number, of("192.0.2.1"), ());
+        }
+        assert_eq!((table.len(), table.len_of_unproven()), (10, 5));
+        // An entry whose source proves itself later counts with the others from then on.
+        table.raise(&104, Standing::Proven);
+        assert_eq!((table.len(), table.len_of_unproven()), (10, 4));
+        table.insert(300, forged(300), ());
+        assert!(table.get(&104).is_some(), "the source that has most makes room");
+        assert_eq!((table.len_of(of("192.0.2.1")), table.len_of_unproven()), (4, 5));
+    }
+
+    /// What others send in the name of a source takes nothing of what is certainly its own.
+    #[test]
+    fn a_source_has_an_account_of_what_is_certainly_its_own() {
+        let mut table = FairTable::new(10);
+        let named = Account { standing: Standing::Proven, ..of("192.0.2.1") };
+        for number in 0..3 {
+            table.insert(number, named, ());
+            table.raise(&number, Standing::Certain);
+            table.raise(&number, Standing::Unproven);
+        }
+        for number in 10..100 {
+            table.insert(number, named, ());
+        }
+        assert_eq!((table.len_of(of("192.0.2.1")), table.len_of(named)), (3, 7));
     }
 }

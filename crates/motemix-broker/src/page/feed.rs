@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::response::sse::Event;
-use motemix_coap::{FairTable, Source};
+use motemix_coap::{Account, FairTable, Source};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -215,13 +215,13 @@ impl Feed {
     /// A place for a listener from there that has seen entries up to `last` (an id), unless all are
     /// taken, and no other source has more of them.
     pub(super) fn listen(self: &Arc<Self>, source: Source, last: Option<&str>) -> Option<Listener> {
-        let mut inside = self.inside();
-        if !inside.listeners.has_room(source) {
+        let (mut inside, account) = (self.inside(), Account::certain(source));
+        if !inside.listeners.has_room(account) {
             return None;
         }
         let (number, given_up) = (inside.next_listener, Arc::new(Notify::new()));
         inside.next_listener += 1;
-        if let Some((_, oldest)) = inside.listeners.insert(number, source, given_up.clone()) {
+        if let Some((_, oldest)) = inside.listeners.insert(number, account, given_up.clone()) {
             oldest.notify_one();
         }
         inside.listened = Some(Instant::now());

@@ -11,7 +11,7 @@ use axum::Extension;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use motemix_coap::{FairTable, Source};
+use motemix_coap::{Account, FairTable, Source};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -135,7 +135,7 @@ impl Page {
                 // What a browser does wrong ends its connection, and is nobody else's matter.
                 let _ = connection.await;
             });
-            if let Some((_, oldest)) = connections.insert(task.id(), source, task) {
+            if let Some((_, oldest)) = connections.insert(task.id(), Account::certain(source), task) {
                 oldest.abort();
             }
         }

@@ -82,7 +82,7 @@ impl Assembly {
         };
         match has_room {
             Ok(()) => Assembled::Continue,
-            Err(_) if owner.is_unproven() => Assembled::FullOfStrangers,
+            Err(_) if owner.may_be_forged() => Assembled::FullOfStrangers,
             Err(_) => Assembled::Full,
         }
     }

@@ -6,26 +6,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::source::Source;
-
-/// How sure it is whose a body is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Standing {
-    /// Whoever sent the datagram may have forged its address. All of these together have half of
-    /// the places, so that forgers leave the other half.
-    Unproven,
-    /// The address has shown that it receives (RFC 9175), or has a connection.
-    Proven,
-    /// It is under a context of OSCORE: no forger takes its places.
-    Protected,
-}
-
-/// As whose a body counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Account {
-    pub(crate) source: Source,
-    pub(crate) standing: Standing,
-}
+use crate::source::{Account, Standing};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -73,8 +54,10 @@ struct Place<V> {
     value: V,
 }
 
-/// Bodies by name. Beyond an account's share its own oldest body makes room, if the account is
-/// unproven only an idle one; beyond all places, the oldest of the account that has most.
+/// Bodies by name. Beyond an account's share its own oldest body makes room, only an idle one if
+/// others may have sent what is in the account; beyond all places, the oldest of the account that has
+/// most. Accounts without a proven address have half of the places. Other than in a
+/// [`FairTable`](crate::FairTable), bytes count as well, and what somebody goes on with stays.
 #[derive(Debug)]
 pub(crate) struct Places<K, V> {
     limits: Limits,
@@ -185,7 +168,8 @@ impl<K: Hash + Eq + Copy, V> Places<K, V> {
                 let oldest = self.oldest(keep, |other| other == account);
                 // Others may have written its address on theirs: what the honest one goes on with
                 // stays, and it proves itself for a share that nobody else has.
-                oldest.filter(|key| !is_unproven || self.is_idle(now, key))
+                let is_its_own = account.standing == Standing::Certain;
+                oldest.filter(|key| is_its_own || self.is_idle(now, key))
             } else if is_unproven && self.unproven.with(more).exceeds(self.limits.all, 2) {
                 let lacks_places = self.unproven.bodies + more.bodies > self.limits.all.bodies / 2;
                 self.richest(now, keep, own, lacks_places, |other| other.standing == Standing::Unproven)

@@ -16,7 +16,7 @@ impl Endpoint {
         let mut first = None;
         if observing && ticket.may_observe && response.code.is_success() {
             let gone;
-            (first, gone) = self.relations.begin(now, ticket.relation, ticket.operation);
+            (first, gone) = self.begin_observation(now, &ticket);
             if let Some(gone) = gone {
                 self.lose(gone);
             }
@@ -35,6 +35,14 @@ impl Endpoint {
         if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
             self.protected.observed.insert(ticket.relation, exchange);
         }
+    }
+
+    /// The sequence number of the first response, if the client observes from now on; and whose
+    /// observation made room for its own.
+    fn begin_observation(&mut self, now: Instant, ticket: &Ticket) -> (Option<u32>, Option<Relation>) {
+        let Peer::Datagram(from) = ticket.relation.peer else { return (None, None) };
+        let account = self.account(now, from, ticket);
+        self.relations.begin(now, ticket.relation, account, ticket.operation)
     }
 
     /// Whether the address of a request has shown that what is sent to it arrives (RFC 9175), by
@@ -112,7 +120,8 @@ impl Endpoint {
         }
         let bytes = message.write();
         if message.kind == Kind::Confirmable {
-            self.repeat(now, to, message.id, bytes.clone(), Purpose::Response);
+            let account = self.account(now, to, ticket);
+            self.repeat(now, to, account, message.id, bytes.clone(), Purpose::Response);
         }
         self.exchanges.answered(to, ticket.id, ticket.digest, &bytes);
         self.leaving.push_back(Transmit { to, bytes });
@@ -223,7 +232,8 @@ impl Endpoint {
         };
         let bytes = message.write();
         if due.confirm {
-            self.repeat(now, to, id, bytes.clone(), Purpose::Notification(relation.token));
+            let account = self.account(now, to, &ticket);
+            self.repeat(now, to, account, id, bytes.clone(), Purpose::Notification(relation.token));
         }
         self.leaving.push_back(Transmit { to, bytes });
     }

@@ -13,7 +13,7 @@ use super::{DropReason, Endpoint, Event, Full, Transmit};
 use crate::meaning;
 use crate::message::{Kind, Message, option};
 use crate::oscore::{Asked, ContextId, Unopened};
-use crate::{Block, Code, ETag, Method, Observe, Request, Response, Token};
+use crate::{Account, Block, Code, ETag, Method, Observe, Request, Response, Token};
 
 /// How long a request waits for its response once it was acknowledged, and a body for its next
 /// block: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
@@ -233,7 +233,8 @@ impl Endpoint {
             message = protected;
         }
         let bytes = message.write();
-        self.repeat(now, to, message_id, bytes.clone(), Purpose::Request(id));
+        let account = Account::certain(to.into());
+        self.repeat(now, to, account, message_id, bytes.clone(), Purpose::Request(id));
         self.leaving.push_back(Transmit { to, bytes });
     }
 

@@ -1,7 +1,7 @@
 //! Requests that arrived, so that a duplicate is answered as its first was (RFC 7252 §4.5).
 //!
 //! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place: then the
-//! source that has most ids loses its oldest. A request with a known id and other bytes is no
+//! account that has most ids loses its oldest. A request with a known id and other bytes is no
 //! duplicate: its client began anew, or asks faster than ids become free.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::source::FairTable;
+use crate::source::{Account, FairTable};
 
 /// Bytes of answers that are kept for duplicates.
 const ANSWER_BYTES: usize = 8 << 20;
@@ -75,12 +75,12 @@ impl Exchanges {
     }
 
     /// A new request is with the application.
-    pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, id: u16, digest: u64) {
+    pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, account: Account, id: u16, digest: u64) {
         self.generation += 1;
         let generation = self.generation;
         let exchange = Exchange { since: now, generation, digest, was_acknowledged: false, answer: None };
         self.remove(&(from, id));
-        if let Some((_, gone)) = self.exchanges.insert((from, id), from.into(), exchange) {
+        if let Some((_, gone)) = self.exchanges.insert((from, id), account, exchange) {
             self.answer_bytes -= gone.answer_len();
         }
         self.waiting.push_back((now, (from, id), generation));

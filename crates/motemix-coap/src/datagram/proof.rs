@@ -7,7 +7,7 @@ use std::time::Duration;
 use motemix_time::Instant;
 use siphasher::sip::SipHasher24;
 
-use crate::source::FairTable;
+use crate::source::{Account, FairTable};
 
 /// Addresses that are remembered. Ports are free, so they are counted by source.
 const MOST: usize = 1 << 14;
@@ -45,7 +45,7 @@ impl Proofs {
     /// The address has shown that what is sent to it arrives. Of a full table, the source with most
     /// addresses loses its oldest.
     pub(super) fn remember(&mut self, now: Instant, address: SocketAddr) {
-        self.proven.insert(address, address.into(), now + LIFETIME);
+        self.proven.insert(address, Account::certain(address.into()), now + LIFETIME);
     }
 
     /// The value of an Echo option: the time, and a MAC of it and the address.

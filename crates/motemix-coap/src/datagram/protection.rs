@@ -15,7 +15,7 @@ use crate::oscore::edhoc::{Device, Policy};
 use crate::oscore::{
     self, Application, Arrived, Asked, ContextId, Exchange, Layer, NumberStore, Sender, Unopened,
 };
-use crate::{Block, Code, Peer, Relation, Response};
+use crate::{Block, Code, Peer, Relation, Response, Standing};
 
 /// What a message grows by: an option of up to 16 bytes, an inner code, a tag. An ID Context, which
 /// stands in requests alone, comes on top.
@@ -243,7 +243,7 @@ impl Endpoint {
 
     fn open_any(&mut self, now: Instant, from: SocketAddr, message: Message, ticket: &mut Ticket) -> Opened {
         self.take_echo(now, from, message.option(option::ECHO), ticket);
-        let has_address = self.is_proven(now, ticket);
+        let standing = self.account(now, from, ticket).standing;
         let is_full = self.incoming.len() >= self.settings.requests;
         let Some(Protection { layer, policy, store }) = &mut self.protected.protection else {
             return Opened::Request(message);
@@ -255,25 +255,26 @@ impl Endpoint {
         }
         let makes_context = !is_protected || message.option(oscore::message::number::EDHOC).is_some();
         let (head, outer) = taken_apart(message);
-        let sender = Sender { peer: Peer::Datagram(from), has_address, has_echo: ticket.has_echo };
+        let sender = Sender { peer: Peer::Datagram(from), standing };
         let mut application = Application { policy: policy.as_mut(), store: store.as_mut() };
         match layer.arrive(now, sender, outer, &mut application, &mut self.rng) {
             Arrived::Plain(plain) => Opened::Request(put_together(head, plain)),
             Arrived::Protected(inner, exchange) => {
                 ticket.exchange = Some(exchange);
                 // Asked again under the same id, it gets the same answer: its number is used.
-                self.exchanges.begin(now, from, ticket.id, ticket.digest);
+                self.begin_exchange(now, from, ticket);
                 Opened::Request(put_together(head, inner))
             }
             // A long credential in message_2 is for an address that is somebody's.
             Arrived::Answer(answer)
-                if !has_address && answer.payload.len() + GROWTH > room(ticket.request_len) =>
+                if standing == Standing::Unproven
+                    && answer.payload.len() + GROWTH > room(ticket.request_len) =>
             {
                 self.prove_first(now, ticket)
             }
             Arrived::Answer(answer) => {
                 if makes_context {
-                    self.exchanges.begin(now, from, ticket.id, ticket.digest);
+                    self.begin_exchange(now, from, ticket);
                 }
                 let is_success = matches!(answer.code >> 5, 2);
                 self.leave(now, from, ticket, put_together(head, answer));

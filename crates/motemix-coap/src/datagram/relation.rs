@@ -8,7 +8,7 @@ use std::time::Duration;
 use motemix_time::Instant;
 
 use crate::operation::Operation;
-use crate::source::{FairTable, Source};
+use crate::source::{Account, FairTable, Standing};
 use crate::{Peer, Relation, Response, Token};
 
 /// Notifications that are sent at most until one is acknowledged: of those that nobody asked to be
@@ -78,19 +78,19 @@ impl Relations {
         &mut self,
         now: Instant,
         relation: Relation,
+        account: Account,
         operation: Operation,
     ) -> (Option<u32>, Option<Relation>) {
+        self.places.raise(&relation, account.standing);
         if let Some(observer) = self.observers.get_mut(&relation) {
             observer.sequence = next(observer.sequence);
             observer.operation = operation;
             return (Some(observer.sequence), None);
         }
-        let Peer::Datagram(address) = relation.peer else { return (None, None) };
-        let source = Source::from(address);
-        if !self.places.has_room(source) {
+        if !self.places.has_room(account) {
             return (None, None);
         }
-        let gone = self.places.insert(relation, source, ()).map(|(gone, ())| gone);
+        let gone = self.places.insert(relation, account, ()).map(|(gone, ())| gone);
         let observer = Observer {
             sequence: 0,
             // The first notification is to be acknowledged: whoever gave another's address ends it.
@@ -138,8 +138,9 @@ impl Relations {
         Some(Due { sequence: observer.sequence, confirm, operation: observer.operation })
     }
 
-    /// The observer listens. Returns what was held back for it.
+    /// The observer listens, and so its address is proven. Returns what was held back for it.
     pub(super) fn acknowledged(&mut self, now: Instant, relation: &Relation) -> Option<Box<Response>> {
+        self.places.raise(relation, Standing::Proven);
         let observer = self.observers.get_mut(relation)?;
         (observer.waits, observer.proven) = (false, true);
         observer.check_at = now + CHECK;

@@ -8,7 +8,7 @@ use motemix_time::Instant;
 
 use super::CallId;
 use crate::Token;
-use crate::source::FairTable;
+use crate::source::{Account, FairTable};
 
 /// What a message is repeated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,18 +53,19 @@ impl Repetitions {
         Self { places: FairTable::new(most), repetitions: HashMap::new(), due: BTreeSet::new() }
     }
 
+    /// Repeats what is sent there, in a place of this account.
     pub(super) fn begin(
         &mut self,
         now: Instant,
-        to: SocketAddr,
-        id: u16,
+        (to, id): Key,
+        account: Account,
         bytes: Vec<u8>,
         timeout: Duration,
         purpose: Purpose,
     ) {
         self.end(to, id);
         if !matches!(purpose, Purpose::Notification(_))
-            && let Some((gone, ())) = self.places.insert((to, id), to.into(), ())
+            && let Some((gone, ())) = self.places.insert((to, id), account, ())
         {
             // It was sent, and is not repeated any more.
             self.remove(gone);

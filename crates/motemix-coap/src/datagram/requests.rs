@@ -8,12 +8,11 @@ use motemix_time::Instant;
 use super::exchange::Known;
 use super::protection::Opened;
 use super::{DropReason, Endpoint, Incoming, Ticket, Transmit};
-use crate::bodies::{Account, Owner, Standing};
+use crate::bodies::Owner;
 use crate::meaning::{self, BadRequest, Carried};
 use crate::message::{Kind, Message};
 use crate::operation::{self, Gathered, Operation};
-use crate::source::Source;
-use crate::{Block, Code, Observe, Peer, Relation, Response, oscore};
+use crate::{Account, Block, Code, Observe, Peer, Relation, Response, Standing, oscore};
 
 impl Endpoint {
     pub(super) fn take_request(
@@ -106,14 +105,21 @@ impl Endpoint {
         }
     }
 
-    /// As whose a body of somebody counts.
+    /// Whose a body of somebody is, and as whose it counts.
     pub(super) fn owner(&self, now: Instant, from: SocketAddr, ticket: &Ticket) -> Owner {
-        let standing = match &ticket.exchange {
-            Some(_) => Standing::Protected,
-            None if self.is_proven(now, ticket) => Standing::Proven,
-            None => Standing::Unproven,
+        Owner { who: Peer::Datagram(from), account: self.account(now, from, ticket) }
+    }
+
+    /// As whose a request counts, and what is kept for it.
+    pub(super) fn account(&self, now: Instant, from: SocketAddr, ticket: &Ticket) -> Account {
+        let standing = if ticket.exchange.is_some() || ticket.has_echo {
+            Standing::Certain
+        } else if self.is_proven(now, ticket) {
+            Standing::Proven
+        } else {
+            Standing::Unproven
         };
-        Owner { who: Peer::Datagram(from), account: Account { source: Source::of(from.ip()), standing } }
+        Account { source: from.into(), standing }
     }
 
     /// Gathers a block of the body of a ticket's operation; the body, if that is whole now.
@@ -146,8 +152,13 @@ impl Endpoint {
     /// A request under OSCORE has begun already.
     pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
         if ticket.exchange.is_none() {
-            self.exchanges.begin(now, from, ticket.id, ticket.digest);
+            self.begin_exchange(now, from, ticket);
         }
+    }
+
+    pub(super) fn begin_exchange(&mut self, now: Instant, from: SocketAddr, ticket: &Ticket) {
+        let account = self.account(now, from, ticket);
+        self.exchanges.begin(now, from, account, ticket.id, ticket.digest);
     }
 
     pub(super) fn refuse(

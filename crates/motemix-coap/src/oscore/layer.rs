@@ -7,7 +7,7 @@ use super::edhoc::{self, Answer, Policy, Responder};
 use super::message::{Message, number};
 use super::renewal::Renewed;
 use super::{Contexts, Exchange, NumberStore};
-use crate::Peer;
+use crate::{Peer, Standing};
 
 /// What becomes of a request.
 #[derive(Debug)]
@@ -27,11 +27,8 @@ pub enum Arrived {
 pub struct Sender {
     /// The other side.
     pub peer: Peer,
-    /// Whether its address gave an Echo value back a while ago, or it has a connection. Others may
-    /// have written the address on this request since.
-    pub has_address: bool,
-    /// Whether this very request has an Echo value that is right, or came over a connection.
-    pub has_echo: bool,
+    /// How sure it is that this is the sender.
+    pub standing: Standing,
 }
 
 /// What an application lends to the layer.
@@ -92,7 +89,7 @@ impl Layer {
         application: &mut Application,
         rng: &mut R,
     ) -> Arrived {
-        match self.contexts.renew(now, from.has_address, request, rng) {
+        match self.contexts.renew(now, from.standing, request, rng) {
             Renewed::No | Renewed::Context => {}
             Renewed::Answer(answer) => return Arrived::Answer(answer),
             Renewed::ProveAddress => return Arrived::ProveAddress,

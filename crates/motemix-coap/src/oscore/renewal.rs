@@ -30,7 +30,7 @@ use super::header::Header;
 use super::keys::{Id, Numbered};
 use super::message::{Message, number};
 use super::numbers::Numbers;
-use crate::Code;
+use crate::{Code, Standing};
 
 /// Bytes of R1 and R3, and of the random part of R2 and of its MAC.
 const NONCE_LEN: usize = 8;
@@ -170,7 +170,7 @@ impl Contexts {
     pub(super) fn renew<R: CryptoRng + ?Sized>(
         &mut self,
         now: Instant,
-        has_address: bool,
+        standing: Standing,
         outer: &Message,
         rng: &mut R,
     ) -> Renewed {
@@ -189,10 +189,11 @@ impl Contexts {
         if now - self.renewals.0 >= Duration::from_secs(1) {
             self.renewals = (now, 0);
         }
-        if !has_address && self.renewals.1 >= UNPROVEN_A_SECOND {
+        let is_unproven = standing == Standing::Unproven;
+        if is_unproven && self.renewals.1 >= UNPROVEN_A_SECOND {
             return Renewed::ProveAddress;
         }
-        self.renewals.1 += u32::from(!has_address);
+        self.renewals.1 += u32::from(is_unproven);
         let Some(renewal) = self.contexts.get_mut(&id).and_then(|context| context.renewal.as_mut()) else {
             return Renewed::No;
         };

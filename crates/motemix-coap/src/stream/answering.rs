@@ -5,13 +5,15 @@ use std::net::Ipv6Addr;
 use motemix_time::Instant;
 
 use super::{BASE_MESSAGE_SIZE, Session, WAITING_BYTES};
-use crate::bodies::{Account, Owner, Standing};
+use crate::bodies::Owner;
 use crate::datagram::Asked;
 use crate::meaning::{self, Carried};
 use crate::message::{Kind, Message, option};
 use crate::operation::{self, Gathered, Operation};
 use crate::source::Source;
-use crate::{Block, Code, Event, Incoming, Observe, Peer, Relation, Request, Response, Ticket, Token};
+use crate::{
+    Account, Block, Code, Event, Incoming, Observe, Peer, Relation, Request, Response, Ticket, Token,
+};
 
 /// Observations of one connection.
 const MOST_RELATIONS: usize = 4096;
@@ -87,7 +89,7 @@ impl Session {
     /// As whose its bodies count. Nobody else can pass for the one at the other end.
     fn owner(&self) -> Owner {
         let source = self.source.unwrap_or_else(|| Source::of(Ipv6Addr::UNSPECIFIED.into()));
-        let account = Account { source, standing: Standing::Proven };
+        let account = Account::certain(source);
         Owner { who: Peer::Stream(self.number), account }
     }
 

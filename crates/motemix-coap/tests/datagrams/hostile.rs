@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use motemix_coap::message::{Kind, Message, option};
-use motemix_coap::{Code, DropReason, Endpoint, Response, Settings, Token, format};
+use motemix_coap::{Code, DropReason, Endpoint, Event, Relation, Response, Settings, Token, format};
 use motemix_time::Instant;
 use proptest::prelude::*;
 
@@ -255,6 +255,117 @@ fn whoever_asks_much_does_not_have_the_requests_of_others_forgotten() {
     assert_eq!(server.handle_datagram(NOW, stranger(), &get(1).write()), Ok(()), "its own is forgotten");
 }
 
+/// A request with this token, and with an Echo value that is right.
+fn with_echo(server: &mut Endpoint, from: SocketAddr, mut request: Message) -> Message {
+    server.handle_datagram(NOW, from, &get(10_000 + request.id).write()).unwrap();
+    let ticket = server.poll_request().unwrap().ticket;
+    server.ask_for_proof(NOW, ticket);
+    let refusal = std::iter::from_fn(|| server.poll_transmit()).last().unwrap();
+    let refusal = Message::read(&refusal.bytes).unwrap();
+    request.push(option::ECHO, refusal.option(option::ECHO).expect("something to prove it with"));
+    request
+}
+
+/// Whoever writes ever other addresses on its datagrams takes half of the places for requests.
+#[test]
+fn forged_addresses_have_no_requests_forgotten_of_whom_has_proven_its_own() {
+    let mut settings = Settings::default();
+    settings.exchanges = 100;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    let honest = SocketAddr::from(([192, 0, 2, 1], 1));
+    let first = with_echo(&mut server, honest, get(0));
+    server.handle_datagram(NOW, honest, &first.write()).unwrap();
+    for id in 1..20 {
+        server.handle_datagram(NOW, honest, &get(id).write()).unwrap();
+    }
+    for number in 0..1000 {
+        server.handle_datagram(NOW, forged(number), &get(1).write()).unwrap();
+    }
+    let mut repeat = |request: Message| server.handle_datagram(NOW, honest, &request.write());
+    assert_eq!(repeat(first), Err(DropReason::Duplicate));
+    for id in 1..20 {
+        assert_eq!(repeat(get(id)), Err(DropReason::Duplicate), "request {id}");
+    }
+}
+
+/// Accepts an observation; the relation, and how many others made room for it.
+fn observe(server: &mut Endpoint, from: SocketAddr, request: &Message) -> (Relation, usize) {
+    server.handle_datagram(NOW, from, &request.write()).unwrap();
+    let ticket = server.poll_request().unwrap().ticket;
+    let relation = ticket.relation();
+    server.respond(NOW, ticket, &Response::content(Code::CONTENT, format::TEXT, *b"21"), true);
+    while server.poll_transmit().is_some() {}
+    let gone = std::iter::from_fn(|| server.poll_event()).filter(|event| *event != Event::Gone(relation));
+    (relation, gone.count())
+}
+
+fn registration(id: u16) -> Message {
+    let mut observe = get(id);
+    observe.push(option::OBSERVE, *b"");
+    observe.options.sort_by_key(|(number, _)| *number);
+    observe
+}
+
+/// An observer's address is proven by Echo, or by the first notification that it acknowledges.
+#[test]
+fn forged_addresses_end_no_observation_of_whom_has_proven_its_own() {
+    let mut settings = Settings::default();
+    settings.relations = 100;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    let [with_proof, listening, neither] = [1, 2, 3].map(|host| SocketAddr::from(([192, 0, 2, host], 1)));
+    let mut observed = [Vec::new(), Vec::new(), Vec::new()];
+    for id in 0..10 {
+        let request = with_echo(&mut server, with_proof, registration(id));
+        observed[0].push(observe(&mut server, with_proof, &request).0);
+        observed[1].push(observe(&mut server, listening, &registration(id)).0);
+        observed[2].push(observe(&mut server, neither, &registration(id)).0);
+    }
+    for relation in &observed[1] {
+        let text = Response::content(Code::CONTENT, format::TEXT, *b"22");
+        server.notify(NOW, relation, &text, false, false);
+        let told = Message::read(&server.poll_transmit().unwrap().bytes).unwrap();
+        let empty = Message::empty(Kind::Acknowledgement, told.id);
+        server.handle_datagram(NOW, listening, &empty.write()).unwrap();
+    }
+    let gone: usize = (0..1000).map(|number| observe(&mut server, forged(number), &registration(1)).1).sum();
+    assert_eq!((server.relations(), gone), (100, 1030 - 100));
+    let text = Response::content(Code::CONTENT, format::TEXT, *b"23");
+    let told = observed.map(|relations| {
+        for relation in relations {
+            server.notify(NOW, &relation, &text, false, false);
+        }
+        std::iter::from_fn(|| server.poll_transmit()).count()
+    });
+    // Of those without proof all are alike.
+    assert_eq!(told, [10, 10, 0]);
+}
+
+/// A response that follows its acknowledgement is sent again until it is acknowledged itself.
+#[test]
+fn forged_addresses_end_no_repetition_to_whom_has_proven_its_own() {
+    let mut settings = Settings::default();
+    settings.repetitions = 20;
+    let mut server = Endpoint::new(settings, [3; 32]);
+    let honest = SocketAddr::from(([192, 0, 2, 1], 1));
+    let proof = with_echo(&mut server, honest, get(0));
+    server.handle_datagram(NOW, honest, &proof.write()).unwrap();
+    for id in 1..5 {
+        server.handle_datagram(NOW, honest, &get(id).write()).unwrap();
+    }
+    for number in 0..100 {
+        server.handle_datagram(NOW, forged(number), &get(1).write()).unwrap();
+    }
+    let later = NOW + Duration::from_secs(2);
+    server.handle_timeout(later);
+    while let Some(incoming) = server.poll_request() {
+        server.respond(later, incoming.ticket, &Response::new(Code::CHANGED), false);
+    }
+    while server.poll_transmit().is_some() {}
+    server.handle_timeout(later + Duration::from_secs(3));
+    let again = std::iter::from_fn(|| server.poll_transmit());
+    assert_eq!(again.filter(|sent| sent.to == honest).count(), 5);
+}
+
 /// The last block of what [`first_block`] begins.
 fn last_block(id: u16, resource: &str) -> Message {
     let mut block = first_block(id, resource);
@@ -318,10 +429,15 @@ fn whoever_has_most_bodies_makes_room_for_a_newcomer() {
         assert_eq!(server.handle_datagram(NOW, forged(9), &block.write()), Ok(()));
         assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE), "{body}");
     }
-    // When it has as many as the others it takes nothing from them that they go on with.
-    let block = first_block(100, "one more");
-    assert_eq!(server.handle_datagram(NOW, forged(9), &block.write()), Err(DropReason::Refused));
-    assert_eq!(code_of_answer(&mut server), Some(Code::SERVICE_UNAVAILABLE));
+    // When it has as many as the others it takes nothing from them that they go on with. Others may
+    // have written its address since it was proven.
+    let mut block = first_block(100, "one more");
+    assert_eq!(server.handle_datagram(NOW, forged(9), &block.write()), Err(DropReason::Unproven));
+    let refusal = Message::read(&server.poll_transmit().unwrap().bytes).unwrap();
+    block.push(option::ECHO, refusal.option(option::ECHO).expect("something to prove it with"));
+    block.id += 1;
+    assert_eq!(server.handle_datagram(NOW, forged(9), &block.write()), Ok(()));
+    assert_eq!(code_of_answer(&mut server), Some(Code::CONTINUE));
 }
 
 /// GET /t, its block with this number.

@@ -12,7 +12,7 @@ use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Application, Arrived, ContextId, Contexts, Layer, Message, NothingStored, Sender, Settings, Unopened,
 };
-use motemix_coap::{Code, Peer};
+use motemix_coap::{Code, Peer, Standing};
 use motemix_crypto::Secret;
 use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
@@ -68,13 +68,15 @@ impl Server {
     }
 
     fn edhoc(&mut self, request: &Message) -> Message {
-        let Arrived::Answer(answer) = self.arrive(request, true) else { panic!("no Echo is needed") };
+        let Arrived::Answer(answer) = self.arrive(request, Standing::Certain) else {
+            panic!("no Echo is needed")
+        };
         answer
     }
 
-    fn arrive(&mut self, request: &Message, has_address: bool) -> Arrived {
+    fn arrive(&mut self, request: &Message, standing: Standing) -> Arrived {
         let mut application = Application { policy: self.policy.as_mut(), store: &mut NothingStored };
-        let sender = Sender { peer: self.from, has_address, has_echo: has_address };
+        let sender = Sender { peer: self.from, standing };
         self.layer.arrive(self.now, sender, request.clone(), &mut application, &mut self.rng)
     }
 
@@ -84,7 +86,7 @@ impl Server {
 
     /// A protected request, perhaps with message_3 in front: what comes back, and who asked.
     fn protected(&mut self, outer: &Message) -> (Message, Option<DeviceKey>) {
-        match self.arrive(outer, false) {
+        match self.arrive(outer, Standing::Unproven) {
             Arrived::Protected(inner, mut exchange) => {
                 let contexts = &mut self.layer.contexts;
                 let device = contexts.device(exchange.context()).expect("by EDHOC").key;
@@ -332,11 +334,11 @@ fn requests_that_are_no_edhoc_are_answered_and_change_nothing() {
     assert_eq!(server.protected(&combined).0.code, Code::BAD_REQUEST.byte());
     // Other requests are for others.
     assert!(
-        matches!(server.arrive(&get("edhoc"), false), Arrived::Plain(request) if request == get("edhoc"))
+        matches!(server.arrive(&get("edhoc"), Standing::Unproven), Arrived::Plain(request) if request == get("edhoc"))
     );
     server.layer.responder = None;
-    assert!(matches!(server.arrive(&message_1, false), Arrived::Plain(_)));
-    assert!(matches!(server.arrive(&combined, false), Arrived::Plain(_)));
+    assert!(matches!(server.arrive(&message_1, Standing::Unproven), Arrived::Plain(_)));
+    assert!(matches!(server.arrive(&combined, Standing::Unproven), Arrived::Plain(_)));
 }
 
 #[test]
@@ -344,25 +346,25 @@ fn a_flood_of_first_messages_waits_in_few_places_and_has_to_prove_its_addresses(
     let waiting = edhoc::Settings { places: 8, unproven: 3, ..edhoc::Settings::default() };
     let mut server = Server::new(Settings::default(), waiting, vec![x25519(&mut rng(1))]);
     let mut client = Client::new(x25519(&mut rng(2)), 3);
-    let mut first = |server: &mut Server, host: u8, has_address| {
+    let mut first = |server: &mut Server, host: u8, standing| {
         server.from = peer(host, 1000 + u16::from(host));
         let (_, message_1) = client.begin(Method::StaticKeys);
-        server.arrive(&message_1, has_address)
+        server.arrive(&message_1, standing)
     };
     // Whoever writes others' addresses on its datagrams has three places with all of them.
     for host in 1..4 {
-        assert!(matches!(first(&mut server, host, false), Arrived::Answer(_)));
+        assert!(matches!(first(&mut server, host, Standing::Unproven), Arrived::Answer(_)));
     }
     for host in 1..100 {
-        assert!(matches!(first(&mut server, host, false), Arrived::ProveAddress));
+        assert!(matches!(first(&mut server, host, Standing::Unproven), Arrived::ProveAddress));
     }
     assert_eq!(server.responder().waiting(), 3);
     // Later they wait still, and there is no place for others of their kind.
     server.now = START + Duration::from_secs(2);
-    assert!(matches!(first(&mut server, 4, false), Arrived::ProveAddress));
+    assert!(matches!(first(&mut server, 4, Standing::Unproven), Arrived::ProveAddress));
     for host in 4..100 {
         server.now = server.now + Duration::from_millis(20);
-        assert!(matches!(first(&mut server, host, true), Arrived::Answer(_)));
+        assert!(matches!(first(&mut server, host, Standing::Certain), Arrived::Answer(_)));
     }
     assert_eq!((server.responder().waiting(), server.responder().counters().begun), (8, 99));
     server.layer.expire(START + Duration::from_secs(60));
@@ -372,21 +374,24 @@ fn a_flood_of_first_messages_waits_in_few_places_and_has_to_prove_its_addresses(
 /// For two seconds, a message comes every 200 microseconds from ports of one address, and every 50
 /// milliseconds somebody else makes a handshake. Returns what the flood cost: the handshakes that
 /// were begun for it.
-fn flood_of_one_address(has_address: bool) -> u64 {
+fn flood_of_one_address(standing: Standing) -> u64 {
     let mut server = Server::of(vec![x25519(&mut rng(1))]);
     let (_, message_1) = Client::new(x25519(&mut rng(2)), 3).begin(Method::StaticKeys);
     let mut arrived = 0;
     for number in 0..10_000_u16 {
         server.now = START + Duration::from_micros(200) * u32::from(number);
         server.from = peer(1, 1000 + number);
-        server.arrive(&message_1, has_address);
+        server.arrive(&message_1, standing);
         if number % 250 == 249 {
             arrived += 1;
             server.from = peer(2 + arrived, 1);
             let mut honest = Client::new(x25519(&mut rng(100 + u64::from(arrived))), 200);
             let (begun, message_1) = honest.begin(Method::StaticKeys);
             drop(begun);
-            assert!(matches!(server.arrive(&message_1, false), Arrived::ProveAddress | Arrived::Answer(_)));
+            assert!(matches!(
+                server.arrive(&message_1, Standing::Unproven),
+                Arrived::ProveAddress | Arrived::Answer(_)
+            ));
             honest.arrive(&mut server, Method::StaticKeys).expect("it is answered with Echo");
         }
     }
@@ -397,11 +402,50 @@ fn flood_of_one_address(has_address: bool) -> u64 {
 #[test]
 fn a_flood_of_one_address_costs_few_multiplications_and_others_make_their_handshakes() {
     // Eight a second, and what waits of them for half a minute.
-    let unproven = flood_of_one_address(false);
+    let unproven = flood_of_one_address(Standing::Unproven);
     assert!((1..=16).contains(&unproven), "{unproven} handshakes were begun");
     // With an address that it has: half of 128 a second.
-    let proven = flood_of_one_address(true);
+    let proven = flood_of_one_address(Standing::Certain);
     assert!((64..=192).contains(&proven), "{proven} handshakes were begun");
+}
+
+/// Somebody writes the proven addresses of others on first messages, and never answers message_2.
+#[test]
+fn whoever_answers_an_echo_has_its_handshake_while_others_begin_some_in_its_name() {
+    let mut server = Server::of(vec![x25519(&mut rng(1))]);
+    let mut client = Client::new(x25519(&mut rng(2)), 3);
+    let (_, forged) = Client::new(x25519(&mut rng(4)), 5).begin(Method::StaticKeys);
+    let forge = |server: &mut Server, host: u8| {
+        server.from = peer(host, 1);
+        for _ in 0..64 {
+            server.arrive(&forged, Standing::Proven);
+        }
+    };
+    forge(&mut server, 7);
+    server.from = peer(7, 1);
+    // One that began before all places of their kind were taken has its own, however slow it is.
+    let mut early = Client::new(x25519(&mut rng(6)), 7);
+    server.now = START + Duration::from_secs(1);
+    let (mut begun, message_1) = early.begin(Method::StaticKeys);
+    let Arrived::Answer(message_2) = server.arrive(&message_1, Standing::Proven) else { panic!("a place") };
+    for second in 2..25 {
+        server.now = START + Duration::from_secs(second);
+        for host in 1..=10 {
+            forge(&mut server, host);
+        }
+        server.from = peer(7, 1);
+        let (mut begun, message_1) = client.begin(Method::StaticKeys);
+        assert!(matches!(server.arrive(&message_1, Standing::Proven), Arrived::ProveAddress));
+        let message_2 = server.edhoc(&message_1);
+        let met = begun.meet(&message_2, &client.own, &mut AnyByValue, &mut client.rng).expect("message_2");
+        // It takes its time.
+        server.now = server.now + Duration::from_millis(900);
+        forge(&mut server, 7);
+        met.confirm(&server.edhoc(&met.alone())).expect("its handshake waits");
+    }
+    let met = begun.meet(&message_2, &early.own, &mut AnyByValue, &mut early.rng).expect("message_2");
+    met.confirm(&server.edhoc(&met.alone())).expect("its handshake waits");
+    assert_eq!((server.responder().counters().busy, server.responder().waiting()), (0, 31));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use motemix_coap::oscore::{
     Application, Arrived, Context, ContextId, Contexts, Exchange, Layer, Message, NotStored, NumberStore,
     Numbers, Preshared, Sender, Settings, Unopened,
 };
-use motemix_coap::{Code, Method, Peer};
+use motemix_coap::{Code, Method, Peer, Standing};
 use motemix_time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -159,7 +159,7 @@ impl Server {
         loop {
             let (from, head, outer) = self.wire.receive();
             let mut application = Application { policy: &mut *policy, store: &mut Disk };
-            let sender = Sender { peer: Peer::Datagram(from), has_address: false, has_echo: false };
+            let sender = Sender { peer: Peer::Datagram(from), standing: Standing::Unproven };
             let (request, mut exchange) = match layer.arrive(NOW, sender, outer, &mut application, rng) {
                 Arrived::Protected(request, exchange) => (request, exchange),
                 Arrived::Answer(answer) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use motemix_time::Instant;
 
-use crate::Source;
+use crate::{Account, Standing};
 
 /// How long what was begun counts.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -13,21 +13,14 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Bounds of what handshakes cost, of all peers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Handshakes that are begun in a second.
+    /// Handshakes that are begun in a second. Half of them is for those who have an Echo value in
+    /// this very request.
     pub(super) begun: u32,
-    /// Those of them that are a source's own: it has more only while half of all are free.
-    pub(super) of_a_source: u32,
+    /// Those of them that are an account's own: it has more only while half of all are free and
+    /// nobody else can have begun them.
+    pub(super) of_an_account: u32,
     /// Those of them whose peers have not proved their addresses.
     pub(super) unproven: u32,
-}
-
-/// What a request shows of its address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
-    /// The address was proven a while ago, or by this request.
-    pub(super) has_address: bool,
-    /// This very request proves it.
-    pub(super) has_echo: bool,
 }
 
 /// Why a handshake does not begin now.
@@ -44,42 +37,39 @@ pub(super) enum Refusal {
 pub(super) struct Admission {
     since: Instant,
     begun: u32,
+    /// Without an Echo value in the request: anybody can have written any address on it, also one
+    /// that was proven.
+    begun_without_echo: u32,
     unproven: u32,
-    /// As many as handshakes, at most. Requests that have an Echo value themselves have a share
-    /// beside that of others with their address, which anybody may have written on those.
-    of_sources: HashMap<(Source, bool), u32>,
+    /// As many as handshakes, at most.
+    of_accounts: HashMap<Account, u32>,
 }
 
 impl Admission {
     /// Counts a handshake, if it may begin.
-    pub(super) fn begin(
-        &mut self,
-        now: Instant,
-        source: Source,
-        Shown { has_address, has_echo }: Shown,
-        bounds: &Bounds,
-    ) -> Result<(), Refusal> {
+    pub(super) fn begin(&mut self, now: Instant, account: Account, bounds: &Bounds) -> Result<(), Refusal> {
         if now - self.since >= PERIOD {
             *self = Self { since: now, ..Self::default() };
         }
-        // Whose address it is nobody knows: all of these are one source.
-        if !has_address && self.unproven >= bounds.unproven {
-            return Err(Refusal::Unproven);
+        let of_account = self.of_accounts.entry(account).or_default();
+        let has_share = *of_account < bounds.of_an_account;
+        let (may_begin, refusal) = match account.standing {
+            // Whose address it is nobody knows: all of these are one.
+            Standing::Unproven => (self.unproven < bounds.unproven, Refusal::Unproven),
+            Standing::Proven => (has_share, Refusal::Unproven),
+            Standing::Certain => (has_share || self.begun < bounds.begun / 2, Refusal::Busy),
+        };
+        let is_certain = account.standing == Standing::Certain;
+        if !may_begin || (!is_certain && self.begun_without_echo >= bounds.begun / 2) {
+            return Err(refusal);
         }
-        let of_source = self.of_sources.get(&(source, has_echo)).copied().unwrap_or_default();
-        let has_share = of_source < bounds.of_a_source || self.begun < bounds.begun / 2;
         if self.begun >= bounds.begun {
             return Err(Refusal::Busy);
         }
-        if has_address && !has_share {
-            return Err(if has_echo { Refusal::Busy } else { Refusal::Unproven });
-        }
+        *of_account += 1;
         self.begun += 1;
-        if has_address {
-            self.of_sources.insert((source, has_echo), of_source + 1);
-        } else {
-            self.unproven += 1;
-        }
+        self.begun_without_echo += u32::from(!is_certain);
+        self.unproven += u32::from(account.standing == Standing::Unproven);
         Ok(())
     }
 }
@@ -87,32 +77,29 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Source;
 
-    const BOUNDS: Bounds = Bounds { begun: 16, of_a_source: 2, unproven: 3 };
+    const BOUNDS: Bounds = Bounds { begun: 16, of_an_account: 2, unproven: 3 };
 
-    const NOTHING: Shown = Shown { has_address: false, has_echo: false };
-    const BEFORE: Shown = Shown { has_address: true, has_echo: false };
-    const ECHO: Shown = Shown { has_address: true, has_echo: true };
-
-    fn source(last: u8) -> Source {
-        Source::of([192, 0, 2, last].into())
+    fn account(last: u8, standing: Standing) -> Account {
+        Account { source: Source::of([192, 0, 2, last].into()), standing }
     }
 
     #[test]
     fn peers_without_proof_are_one_source_with_a_small_share() {
         let (mut admission, now) = (Admission::default(), Instant::from_micros(5_000_000));
-        let mut admit = |at, source, shown| admission.begin(at, source, shown, &BOUNDS);
-        let begun = (0..100).filter(|last| admit(now, source(*last), NOTHING).is_ok()).count();
+        let mut admit = |at, last, standing| admission.begin(at, account(last, standing), &BOUNDS);
+        let begun = (0..100).filter(|last| admit(now, *last, Standing::Unproven).is_ok()).count();
         assert_eq!(begun, 3);
-        assert_eq!(admit(now, source(1), NOTHING), Err(Refusal::Unproven));
-        assert_eq!(admit(now, source(1), BEFORE), Ok(()));
-        assert_eq!(admit(now + PERIOD, source(1), NOTHING), Ok(()));
+        assert_eq!(admit(now, 1, Standing::Unproven), Err(Refusal::Unproven));
+        assert_eq!(admit(now, 1, Standing::Proven), Ok(()));
+        assert_eq!(admit(now + PERIOD, 1, Standing::Unproven), Ok(()));
     }
 
     #[test]
     fn one_source_has_half_and_others_have_their_shares() {
         let (mut admission, now) = (Admission::default(), Instant::from_micros(5_000_000));
-        let mut begin = |last| admission.begin(now, source(last), ECHO, &BOUNDS);
+        let mut begin = |last| admission.begin(now, account(last, Standing::Certain), &BOUNDS);
         assert_eq!((0..100).filter(|_| begin(1).is_ok()).count(), 8);
         assert_eq!(begin(1), Err(Refusal::Busy));
         // Each of the others has its own, until all are used.
@@ -123,11 +110,15 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_a_proven_address_on_requests_leaves_the_address_its_share() {
+    fn who_writes_proven_addresses_on_requests_leaves_half_to_those_whose_they_are() {
         let (mut admission, now) = (Admission::default(), Instant::from_micros(5_000_000));
-        let mut begin = |shown| admission.begin(now, source(1), shown, &BOUNDS);
-        assert_eq!((0..100).filter(|_| begin(BEFORE).is_ok()).count(), 8);
-        assert_eq!(begin(BEFORE), Err(Refusal::Unproven));
-        assert_eq!([begin(ECHO), begin(ECHO), begin(ECHO)], [Ok(()), Ok(()), Err(Refusal::Busy)]);
+        let mut begin = |last, standing| admission.begin(now, account(last, standing), &BOUNDS);
+        let forged = (0..100).map(|number| begin(number % 10, Standing::Proven));
+        let forged: Vec<_> = forged.filter(|begun| *begun != Err(Refusal::Unproven)).collect();
+        assert_eq!(forged, [Ok(()); 8]);
+        for last in 0..4 {
+            assert_eq!([begin(last, Standing::Certain), begin(last, Standing::Certain)], [Ok(()), Ok(())]);
+        }
+        assert_eq!(begin(5, Standing::Certain), Err(Refusal::Busy));
     }
 }

@@ -11,7 +11,7 @@ use motemix_neighbour::edhoc::{
 use motemix_time::Instant;
 use rand_core::CryptoRng;
 
-use super::admission::{Admission, Bounds, Refusal, Shown};
+use super::admission::{Admission, Bounds, Refusal};
 use super::device::{Accepted, Device, Policy};
 use super::own::{Keyed, Own, Two, Zero};
 use super::{
@@ -20,14 +20,15 @@ use super::{
 use crate::oscore::exchange::plain_answer;
 use crate::oscore::message::{Message, number};
 use crate::oscore::{ContextId, Contexts, Full, Header, Id, Sender};
-use crate::source::{FairTable, Source};
-use crate::{Code, Method, Peer};
+use crate::{Account, Code, FairTable, Method, Peer, Source, Standing};
 
 /// Bounds of a responder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How many handshakes wait for message_3 at most. A further one takes the place of the longest
-    /// waiting one of the source that has most.
+    /// How many handshakes wait for message_3 at most. Half of the places is for those whose
+    /// message_1 had an Echo value itself: a further one of these takes the place of the longest
+    /// waiting one of the source that has most. All others take no place from anybody, because
+    /// anybody can begin them in anybody's name: they have to have an Echo value first (RFC 9175).
     pub places: usize,
     /// How long one waits.
     pub patience: Duration,
@@ -36,7 +37,9 @@ pub struct Settings {
     pub unproven: usize,
     /// How many begin in a second, of all peers together. Each costs three multiplications.
     pub a_second: u32,
-    /// How many of these a source has for itself. It has more while half of all are free.
+    /// How many of these a source has for itself, and as many more with an Echo value in message_1
+    /// itself. Of such ones it has more while half of all are free; those without are half of all
+    /// at most.
     pub of_a_source: u32,
 }
 
@@ -81,7 +84,8 @@ struct Pending {
     waiting: Waiting,
     begun: Instant,
     source: Source,
-    has_address: bool,
+    /// message_1 came from an address that was not proven.
+    is_unproven: bool,
 }
 
 /// The responder of an endpoint. What it remembers is bounded by its [`Settings`].
@@ -162,20 +166,22 @@ impl Responder {
     }
 
     /// Whether another handshake may cost multiplications now.
-    fn admit(&mut self, now: Instant, source: Source, from: Sender) -> Result<(), Problem> {
-        let Sender { has_address, has_echo, .. } = from;
-        let unproven = self.pending.iter().filter(|(_, pending)| !pending.has_address).count();
-        if !has_address && unproven >= self.settings.unproven {
+    fn admit(&mut self, now: Instant, account: Account) -> Result<(), Problem> {
+        let Settings { places, a_second, of_a_source, unproven, .. } = self.settings;
+        let unproven_wait = || self.pending.iter().filter(|(_, pending)| pending.is_unproven).count();
+        let has_place = match account.standing {
+            Standing::Certain => true,
+            Standing::Proven => self.pending.len_of_unproven() < places / 2,
+            Standing::Unproven => self.pending.len_of_unproven() < places / 2 && unproven_wait() < unproven,
+        };
+        if !has_place {
             return Err(Problem::Unproven);
         }
-        let Settings { a_second, of_a_source, unproven, .. } = self.settings;
         let unproven = u32::try_from(unproven).unwrap_or(u32::MAX);
-        let bounds = Bounds { begun: a_second, of_a_source, unproven };
-        self.admission.begin(now, source, Shown { has_address, has_echo }, &bounds).map_err(|refusal| {
-            match refusal {
-                Refusal::Unproven => Problem::Unproven,
-                Refusal::Busy => Problem::Busy,
-            }
+        let bounds = Bounds { begun: a_second, of_an_account: of_a_source, unproven };
+        self.admission.begin(now, account, &bounds).map_err(|refusal| match refusal {
+            Refusal::Unproven => Problem::Unproven,
+            Refusal::Busy => Problem::Busy,
         })
     }
 
@@ -213,8 +219,8 @@ impl Responder {
         let c_i = Id::new(parsed.connection().as_bytes()).ok_or(Problem::Refused(Refused::ConnectionId))?;
         let is_free = |id: Id| id != c_i && self.pending.get(&id).is_none() && contexts.is_free(id);
         let c_r = free_id(rng, is_free).ok_or(Problem::Full)?;
-        let (source, has_address) = (source_of(from.peer), from.has_address);
-        self.admit(now, source, from)?;
+        let (source, standing) = (source_of(from.peer), from.standing);
+        self.admit(now, Account { source, standing })?;
         let own = self.own.iter().find(|own| own.fits(method) && own.suite() == parsed.suite());
         let own = own.ok_or(Problem::Refused(Refused::Suite))?;
         self.counters.begun += 1;
@@ -225,7 +231,11 @@ impl Responder {
             let (waiting, message_2) = respond::<Two, R>(&parsed, c_r, own, rng)?;
             (Waiting::Two(Box::new(waiting)), message_2)
         };
-        let gone = self.pending.insert(c_r, source, Pending { waiting, begun: now, source, has_address });
+        // A message_1 that has a proven address is not from there for that.
+        let counts_as = if standing == Standing::Certain { standing } else { Standing::Unproven };
+        let account = Account { source, standing: counts_as };
+        let is_unproven = standing == Standing::Unproven;
+        let gone = self.pending.insert(c_r, account, Pending { waiting, begun: now, source, is_unproven });
         self.counters.given_up += u64::from(gone.is_some());
         Ok(carrying(Code::CHANGED.byte(), EDHOC, message_2))
     }
