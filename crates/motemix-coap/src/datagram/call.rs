@@ -33,6 +33,8 @@ struct Call {
     /// What responses are opened with: to the newest message, and to the one that registered.
     asked: [Option<Asked>; 2],
     echo: Option<Vec<u8>>,
+    /// The newest message as OSCORE made it, until the server asks for an Echo value outside.
+    protected: Option<Message>,
     /// Exponent of the length of the body's blocks, and the byte up to which it was sent.
     exponent: u8,
     sent: usize,
@@ -147,6 +149,7 @@ impl Endpoint {
             context,
             asked: [None, None],
             echo: None,
+            protected: None,
             exponent: Block::MAX_EXPONENT,
             sent: 0,
             message: 0,
@@ -230,12 +233,10 @@ impl Endpoint {
             };
             let [newest, registration] = &mut call.asked;
             *if registers { registration } else { newest } = Some(asked);
+            call.protected = Some(protected.clone());
             message = protected;
         }
-        let bytes = message.write();
-        let account = Account::certain(to.into());
-        self.repeat(now, to, account, message_id, bytes.clone(), Purpose::Request(id));
-        self.leaving.push_back(Transmit { to, bytes });
+        self.repeat_request(now, id, to, &message);
     }
 
     pub(super) fn take_response(
@@ -263,10 +264,19 @@ impl Endpoint {
         let Some(call) = self.calls.calls.get_mut(&id) else { return Err(DropReason::Unexpected) };
         let sent = call.message;
         if call.context.is_some() {
+            let is_refused = message.code == Code::UNAUTHORIZED.byte();
+            let echo = message.option(option::ECHO).filter(|_| is_refused).map(<[u8]>::to_vec);
             message = match self.protected.open_response(now, &mut call.asked, message) {
                 Ok(message) => message,
                 Err(Unopened::Renewed(context)) => {
                     self.ask_again_under(now, id, context);
+                    return Ok(());
+                }
+                Err(Unopened::Unprotected)
+                    if let Some(echo) = echo
+                        && let Some(protected) = call.protected.take() =>
+                {
+                    self.show_address(now, id, protected, echo);
                     return Ok(());
                 }
                 Err(rejected) => {
@@ -366,6 +376,28 @@ impl Endpoint {
             self.repetitions.end(to, sent);
             self.send_request(now, id, 0, None);
         }
+    }
+
+    /// A server that does nothing for addresses that are not proven asks for an Echo value outside of
+    /// OSCORE, and gets it so (RFC 9175 §2.3). Anybody may have asked: it gets the message that it has
+    /// had, under the same number, so that nothing is carried out twice; once for each message.
+    fn show_address(&mut self, now: Instant, id: CallId, mut message: Message, echo: Vec<u8>) {
+        let Some(call) = self.calls.calls.get(&id) else { return };
+        let (to, sent) = (call.to, call.message);
+        self.repetitions.end(to, sent);
+        message.id = self.next_id(to);
+        message.push(option::ECHO, echo);
+        message.options.sort_by_key(|(number, _)| *number);
+        if let Some(call) = self.calls.calls.get_mut(&id) {
+            call.message = message.id;
+        }
+        self.repeat_request(now, id, to, &message);
+    }
+
+    fn repeat_request(&mut self, now: Instant, id: CallId, to: SocketAddr, message: &Message) {
+        let (account, bytes) = (Account::certain(to.into()), message.write());
+        self.repeat(now, to, account, message.id, bytes.clone(), Purpose::Request(id));
+        self.leaving.push_back(Transmit { to, bytes });
     }
 
     fn complete(&mut self, id: CallId, response: Response) {
