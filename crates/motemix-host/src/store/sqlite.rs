@@ -81,10 +81,12 @@ impl Layout {
         Ok(Guarded::new(connection, Some(mark)))
     }
 
-    /// Makes a whole store, and gives it its name when it is one.
+    /// Makes a whole store, and gives it its name when it is one. It belongs to the owner of its
+    /// folder, whoever runs this: SQLite has its log belong to whom the store does.
     fn make(&self, path: &Path) -> Result<(), StoreError> {
         let (io, failed) = (|error| StoreError::io(path, error), |error| failure(path, error));
         let unfinished = file::unfinished(path, 0o600).map_err(io)?;
+        file::give(unfinished.as_file(), path).map_err(io)?;
         let fill = || {
             let mut connection = Connection::open(unfinished.path())?;
             connection.pragma_update(None, "journal_mode", "wal")?;

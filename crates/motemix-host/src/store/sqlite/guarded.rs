@@ -225,6 +225,8 @@ pub(super) fn doubtful(path: &Path, layout: &Layout, doubt: Doubt) -> StoreError
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
     use super::*;
 
     const GUARD: Layout = Layout {
@@ -279,6 +281,26 @@ mod tests {
         lose(&layout, &store);
         assert_eq!(numbers(&layout, &store), 0);
         assert!(folder.path().join("other.aside-1-wal").exists());
+    }
+
+    /// A command of root makes a store anew, and uses one that is there: the service goes on with it.
+    #[test]
+    fn what_root_makes_of_a_store_belongs_to_the_owner_of_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        // Only root can give files away.
+        if chown(folder.path(), Some(1236), Some(1237)).is_err() {
+            return;
+        }
+        let store = folder.path().join("store");
+        for number in 0..2 {
+            let open = GUARD.open(&store).unwrap();
+            open.execute("INSERT INTO numbers VALUES (?1)", [number]).unwrap();
+            open.note();
+            for part in ["", "-wal", "-shm", ".mark"] {
+                let found = fs::metadata(folder.path().join(format!("store{part}"))).unwrap();
+                assert_eq!((found.uid(), found.gid()), (1236, 1237), "store{part}");
+            }
+        }
     }
 
     #[test]
