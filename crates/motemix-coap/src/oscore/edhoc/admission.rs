@@ -51,8 +51,8 @@ impl Admission {
         if now - self.since >= PERIOD {
             *self = Self { since: now, ..Self::default() };
         }
-        let of_account = self.of_accounts.entry(account).or_default();
-        let has_share = *of_account < bounds.of_an_account;
+        let of_account = self.of_accounts.get(&account).copied().unwrap_or_default();
+        let has_share = of_account < bounds.of_an_account;
         let (may_begin, refusal) = match account.standing {
             // Whose address it is nobody knows: all of these are one.
             Standing::Unproven => (self.unproven < bounds.unproven, Refusal::Unproven),
@@ -66,7 +66,7 @@ impl Admission {
         if self.begun >= bounds.begun {
             return Err(Refusal::Busy);
         }
-        *of_account += 1;
+        self.of_accounts.insert(account, of_account + 1);
         self.begun += 1;
         self.begun_without_echo += u32::from(!is_certain);
         self.unproven += u32::from(account.standing == Standing::Unproven);
@@ -93,7 +93,9 @@ mod tests {
         assert_eq!(begun, 3);
         assert_eq!(admit(now, 1, Standing::Unproven), Err(Refusal::Unproven));
         assert_eq!(admit(now, 1, Standing::Proven), Ok(()));
-        assert_eq!(admit(now + PERIOD, 1, Standing::Unproven), Ok(()));
+        // Those that were refused are not remembered.
+        assert_eq!(admission.of_accounts.len(), 4);
+        assert_eq!(admission.begin(now + PERIOD, account(1, Standing::Unproven), &BOUNDS), Ok(()));
     }
 
     #[test]
