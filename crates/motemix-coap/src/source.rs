@@ -62,8 +62,8 @@ impl fmt::Display for Source {
 pub enum Standing {
     /// The address on the datagram may be forged.
     Unproven,
-    /// The address has shown a while ago that what is sent to it arrives (RFC 9175). Others may have
-    /// written it on this datagram since.
+    /// The address has shown a while ago that what is sent to it arrives (RFC 9175). Others may
+    /// have written it on this datagram since.
     Proven,
     /// Nobody else has sent this very message: it has an Echo value, is under OSCORE, or came over
     /// a connection.
@@ -95,9 +95,9 @@ impl Account {
 /// proven, which anybody has without end, and half for all others. Either half is lent to the other
 /// accounts while it is free.
 ///
-/// When all places are taken, a newcomer gets that of the oldest entry of the account that has most,
-/// among its own half's accounts if these have their half, and else among the others: an account
-/// keeps what it has while others have more, however fast they come. Every operation takes
+/// When all places are taken, a newcomer gets that of the oldest entry of the account that has
+/// most, among its own half's accounts if these have their half, and else among the others: an
+/// account keeps what it has while others have more, however fast they come. Every operation takes
 /// logarithmic time.
 #[derive(Debug)]
 pub struct FairTable<K, V> {
@@ -215,8 +215,8 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         Some(value)
     }
 
-    /// Somebody has shown more of an entry than that: it counts so from now on. No entry counts less
-    /// than before, because its source may not have sent what shows less.
+    /// It was shown later whose an entry is: it counts so from now on, unless it counts as more
+    /// already. Whoever shows less may be somebody else.
     pub fn raise(&mut self, key: &K, standing: Standing) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.account.standing < standing) else {
             return;
@@ -257,8 +257,8 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
         self.accounts.get(&account)?.first_key_value().map(|(_, key)| *key)
     }
 
-    /// Whose place another entry of this account gets. The newcomer counts with its account, so that
-    /// an account that has most already takes nothing from others.
+    /// Whose place another entry of this account gets. The newcomer counts with its account, so
+    /// that an account that has most already takes nothing from others.
     fn loser(&self, comes: Account) -> Option<K> {
         let half = self.half_of(comes);
         let gives = match (self.has_its_half(comes), self.is_crowded_by(comes)) {

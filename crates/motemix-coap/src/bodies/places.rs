@@ -55,8 +55,8 @@ struct Place<V> {
 }
 
 /// Bodies by name. Beyond an account's share its own oldest body makes room, only an idle one if
-/// others may have sent what is in the account; beyond all places, the oldest of the account that has
-/// most. Accounts without a proven address have half of the places. Other than in a
+/// others may have sent what is in the account; beyond all places, the oldest of the account that
+/// has most. Accounts without a proven address have half of the places. Other than in a
 /// [`FairTable`](crate::FairTable), bytes count as well, and what somebody goes on with stays.
 #[derive(Debug)]
 pub(crate) struct Places<K, V> {

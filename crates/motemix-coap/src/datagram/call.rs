@@ -378,9 +378,9 @@ impl Endpoint {
         }
     }
 
-    /// A server that does nothing for addresses that are not proven asks for an Echo value outside of
-    /// OSCORE, and gets it so (RFC 9175 §2.3). Anybody may have asked: it gets the message that it has
-    /// had, under the same number, so that nothing is carried out twice; once for each message.
+    /// A server that does nothing for addresses that are not proven asks for an Echo value outside
+    /// of OSCORE, and gets it so (RFC 9175 §2.3). Anybody may have asked: the message is sent as it
+    /// was, under the same number, so that nothing is carried out twice. Each is sent so once.
     fn show_address(&mut self, now: Instant, id: CallId, mut message: Message, echo: Vec<u8>) {
         let Some(call) = self.calls.calls.get(&id) else { return };
         let (to, sent) = (call.to, call.message);

@@ -283,7 +283,7 @@ mod tests {
         assert!(folder.path().join("other.aside-1-wal").exists());
     }
 
-    /// A command of root makes a store anew, and uses one that is there: the service goes on with it.
+    /// A command of root makes a store anew, and another uses it: the service goes on with it.
     #[test]
     fn what_root_makes_of_a_store_belongs_to_the_owner_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
