@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use motemix_host::store::inbox::Arrival;
-use motemix_host::store::{Accepted, Held, Inbox, Quota, StoreProblem};
+use motemix_host::store::{Accepted, Doubt, Held, Inbox, Quota, StoreProblem};
 
 const AT: Duration = Duration::from_millis(1_700_000_000_123);
 
@@ -44,6 +44,48 @@ fn an_inbox_without_bytes_is_not_taken_for_a_new_one() {
     let refused = Inbox::open(&path).unwrap_err().to_string();
     assert!(refused.contains("inbox.db: it is empty") && refused.contains("motemix adopt"), "{refused}");
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
+/// Its node tells so, once, and goes on.
+#[test]
+fn an_inbox_that_its_node_did_not_leave_is_noticed_when_the_node_opens_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (path, earlier) = (at("inbox.db"), at("earlier"));
+    let take = |number| {
+        let (mut inbox, doubt) = Inbox::open_own(&path).unwrap();
+        assert_eq!(inbox.accept(digest(number), AT, b"21.5").unwrap(), Accepted::New);
+        doubt
+    };
+    let mut said = Vec::new();
+    for number in 0..3 {
+        said.push(take(number));
+    }
+    fs::copy(&path, &earlier).unwrap();
+    // Others look into it, and remove messages.
+    assert_eq!(Inbox::open(&path).unwrap().remove_all_but(1).unwrap(), 2);
+    said.push(take(3));
+    assert_eq!(said, [None; 4]);
+    // Another file with the same bytes.
+    let replace = |from: &Path| {
+        fs::copy(from, at("copy")).unwrap();
+        fs::rename(at("copy"), &path).unwrap();
+    };
+    replace(&path);
+    assert_eq!([take(4), take(5)], [Some(Doubt::Copied), None]);
+    // Earlier bytes in the same file.
+    fs::copy(&earlier, &path).unwrap();
+    assert_eq!([take(3), take(4)], [Some(Doubt::Older { has: 3, had: 6 }), None]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!([take(0), take(1)], [Some(Doubt::Gone), None]);
+    fs::remove_file(at("inbox.db.mark")).unwrap();
+    assert_eq!([take(2), take(3)], [Some(Doubt::Unmarked), None]);
+    // One that is made anew while the node runs is told then.
+    let (mut inbox, _) = Inbox::open_own(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    inbox.reopen().unwrap();
+    drop(inbox);
+    assert_eq!([take(0), take(1)], [None; 2]);
 }
 
 #[test]

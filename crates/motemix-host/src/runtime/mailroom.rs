@@ -22,7 +22,7 @@ use super::Replies;
 use crate::NodeConfig;
 use crate::clock::{unix_seconds, unix_time};
 use crate::store::inbox::Arrival;
-use crate::store::{Accepted, Held, Inbox, Message, Quota, StoreError, StoreProblem};
+use crate::store::{Accepted, Doubt, Held, Inbox, Message, Quota, StoreError, StoreProblem};
 
 /// The most messages that wait for a commit; further ones are refused, and their senders try again.
 const MOST: usize = 1024;
@@ -44,6 +44,8 @@ pub(super) struct Mailroom {
     /// Why the disk refused, and when it is asked again.
     refused: Option<(StoreError, Instant)>,
     next_look: Instant,
+    /// Why the file was not the one that the node had left, when it was started.
+    doubt: Option<Doubt>,
     /// When the file was opened anew because the one before was gone.
     lost: Option<UnixTime>,
 }
@@ -103,11 +105,13 @@ impl Mailroom {
     pub(super) fn open(config: &NodeConfig, replies: Option<Replies>) -> Result<Self, StoreError> {
         let limits = &config.limits;
         let quota = Quota { messages: limits.inbox_messages.into(), bytes: limits.inbox_bytes };
-        let mut held = Held::default();
+        let (mut held, mut doubt) = (Held::default(), None);
         let inbox = if limits.inbox_messages == 0 {
             None
         } else {
-            let writer = Inbox::open(config.inbox_file())?.with_window(limits.inbox_window).with_quota(quota);
+            let writer;
+            (writer, doubt) = Inbox::open_own(config.inbox_file())?;
+            let writer = writer.with_window(limits.inbox_window).with_quota(quota);
             held = writer.held()?;
             let file = config.inbox_file();
             Some(Desk { reader: Some(Inbox::open(&file)?), file, writer: Some(writer) })
@@ -121,6 +125,7 @@ impl Mailroom {
             held,
             refused: None,
             next_look: Instant::now(),
+            doubt,
             lost: None,
         })
     }
@@ -241,6 +246,11 @@ impl Mailroom {
     /// Why the disk refuses messages at present.
     pub(super) fn problem(&self) -> Option<&StoreError> {
         self.refused.as_ref().map(|(error, _)| error)
+    }
+
+    /// Why the inbox was not the one that the node had left, when it was started.
+    pub(super) const fn doubt(&self) -> Option<Doubt> {
+        self.doubt
     }
 
     /// When the inbox was found to be removed or replaced by others, since the start.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::file::Identity;
 use super::sqlite::{self, Guarded, Layout};
-use super::{StoreError, StoreProblem};
+use super::{Doubt, StoreError, StoreMark, StoreProblem};
 
 /// Digests that are remembered unless [`Inbox::with_window`] says otherwise.
 pub const DEFAULT_WINDOW: u32 = 1 << 16;
@@ -32,7 +32,7 @@ const LAYOUT: Layout = Layout {
             number INTEGER PRIMARY KEY,
             digest BLOB NOT NULL UNIQUE
         );",
-    // A node whose inbox was taken away makes a new one while it runs, and tells it.
+    // Nobody is refused an inbox: its node tells what it finds, and goes on.
     guards: &[],
     loss: "Messages that were taken may be gone, and one that is sent again may be taken again",
 };
@@ -116,6 +116,8 @@ pub struct Inbox {
     is_closed: bool,
     /// Boxed: the inbox moves to the thread of each commit and back.
     connection: Box<Guarded>,
+    /// Follows the newest digest, if this is the node's own.
+    mark: Option<Box<StoreMark>>,
     window: u32,
     quota: Quota,
     /// Counted when it was opened and kept up since; counted again when the quota is reached,
@@ -137,6 +139,7 @@ impl Inbox {
             file: path.to_owned(),
             identities: [None; 2],
             is_closed: false,
+            mark: None,
             window: DEFAULT_WINDOW,
             quota: Quota::NONE,
             held: None,
@@ -144,6 +147,38 @@ impl Inbox {
         };
         inbox.look()?;
         Ok(inbox)
+    }
+
+    /// The same for the node that takes messages into it. Also why it is not the one that the node
+    /// left here, if it is not: nobody is told twice.
+    ///
+    /// # Errors
+    /// As of [`Inbox::open`].
+    pub fn open_own(path: impl AsRef<Path>) -> Result<(Self, Option<Doubt>), StoreError> {
+        let path = path.as_ref();
+        let mut mark = StoreMark::of(path).map_err(|error| StoreError::io(path, error))?;
+        let was_there = identify(path)?.is_some();
+        let mut inbox = Self::open(path)?;
+        let newest = inbox.newest_digest()?;
+        let found = std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+        let is_gone = !was_there && mark.says_used();
+        let doubt = if is_gone { Some(Doubt::Gone) } else { mark.doubt(&found, newest) };
+        // What the disk refuses is told at the next start as well.
+        let _ = match doubt {
+            Some(_) => mark.renew(newest),
+            None if newest == 0 => mark.begin(),
+            None => Ok(()),
+        };
+        inbox.mark = Some(Box::new(mark));
+        Ok((inbox, doubt))
+    }
+
+    /// The number of the newest digest, which is never removed and grows with each message.
+    fn newest_digest(&self) -> Result<u64, StoreError> {
+        let query = "SELECT coalesce(max(number), 0) FROM digests";
+        let newest =
+            self.connection.prepare_cached(query).and_then(|mut query| query.query_row([], |row| row.get(0)));
+        newest.map_err(|error| sqlite::failure(&self.file, error))
     }
 
     /// Opens it anew where it was opened: after it was lost, that is another file, or an empty one.
@@ -157,11 +192,17 @@ impl Inbox {
         drop(std::mem::replace(&mut *self.connection, nowhere.into()));
         self.is_closed = true;
         let Self { window, quota, .. } = *self;
-        let inbox = Self::open(&self.file)?.with_window(window).with_quota(quota);
+        let mut inbox = Self::open(&self.file)?.with_window(window).with_quota(quota);
         let check = inbox.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         let check = check.map_err(|error| sqlite::failure(&self.file, error))?;
         if check != "ok" {
             return Err(StoreError::new(&self.file, StoreProblem::Damaged(check)));
+        }
+        let newest = inbox.newest_digest()?;
+        inbox.mark = self.mark.take();
+        if let Some(mark) = &mut inbox.mark {
+            // What the disk refuses is told at the next start.
+            let _ = mark.renew(newest);
         }
         *self = inbox;
         Ok(())
@@ -301,6 +342,11 @@ impl Inbox {
         let outcomes = outcomes.map_err(|error| sqlite::failure(&self.file, error))?;
         self.held = Some(held);
         self.look()?;
+        if let Ok(newest) = self.newest_digest()
+            && let Some(mark) = &mut self.mark
+        {
+            mark.note(newest);
+        }
         outcomes.into_iter().enumerate().for_each(|(index, outcome)| each(index, outcome));
         Ok(())
     }

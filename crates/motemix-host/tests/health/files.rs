@@ -57,6 +57,18 @@ fn an_inbox_that_is_removed_under_a_node_is_made_anew_and_told() {
     assert_eq!(receiver.status().inbox, 1);
     assert_eq!(Inbox::open(&inbox).unwrap().recent(9).unwrap()[0].data, b"after");
     nodes.into_iter().for_each(Running::stop);
+
+    // Told by the node that was running, it is told no more; and what happens in between is.
+    let restart = || {
+        let node = start(network.config(RECEIVER));
+        let told = words(&node.status().health, Concern::Inbox);
+        node.stop();
+        told
+    };
+    assert_eq!(restart(), "");
+    std::fs::remove_file(&inbox).unwrap();
+    assert!(restart().contains("it is gone, and it was here"));
+    assert_eq!(restart(), "");
 }
 
 #[test]

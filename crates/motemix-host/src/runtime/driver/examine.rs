@@ -295,6 +295,13 @@ impl<P: Profile + 'static> Driver<'_, P> {
             let words = format!("{percent} % of the inbox's quota is used; {remedy}");
             return Some(Reason::warning(Concern::Inbox, words));
         }
+        if let Some(doubt) = self.mailroom.doubt() {
+            let words = format!(
+                "the inbox is not as this node left it ({doubt}): messages that were acknowledged before may be \
+                 gone, and others may come again. This is told until the node is started again"
+            );
+            return Some(Reason::warning(Concern::Inbox, words));
+        }
         let lost = self.mailroom.lost()?;
         let words = format!(
             "the inbox was removed, replaced or cut short while the node ran, seen at {lost}: messages that were \
