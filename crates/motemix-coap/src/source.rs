@@ -66,7 +66,7 @@ pub enum Standing {
     /// have written it on this datagram since.
     Proven,
     /// Nobody else has sent this very message: it has an Echo value, is under OSCORE, or came over
-    /// a connection.
+    /// a connection. Or what was sent for it was acknowledged.
     Certain,
 }
 

@@ -138,9 +138,9 @@ impl Relations {
         Some(Due { sequence: observer.sequence, confirm, operation: observer.operation })
     }
 
-    /// The observer listens, and so its address is proven. Returns what was held back for it.
+    /// The observer listens: nobody else has asked in its name. Returns what was held back for it.
     pub(super) fn acknowledged(&mut self, now: Instant, relation: &Relation) -> Option<Box<Response>> {
-        self.places.raise(relation, Standing::Proven);
+        self.places.raise(relation, Standing::Certain);
         let observer = self.observers.get_mut(relation)?;
         (observer.waits, observer.proven) = (false, true);
         observer.check_at = now + CHECK;
