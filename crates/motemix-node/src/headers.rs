@@ -217,7 +217,7 @@ impl<'s, P: Profile, L: LoopPaths> Headers<'s, P, L> {
         let mut hops = [PathHop { id: me, mix_key: motemix_crypto::PublicKey([0; 32]) }; MAX_HOPS];
         // Whatever it is for: to ask would cost boards more than to remember costs hosts. Behind
         // its end it has this node's own id, which no path counts.
-        self.paths.drawn(place, me, &path.ids);
+        self.paths.drawn(place, me, &path.ids, topology);
         for (hop, id) in hops.iter_mut().zip(path.ids()) {
             let entry = topology.entry(*id).ok_or(PathError::NoNode)?;
             *hop = PathHop { id: *id, mix_key: entry.mix_key };

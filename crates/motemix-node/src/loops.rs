@@ -80,10 +80,10 @@ impl<'s> Loops<'s> {
             if since <= SECONDS / 2 {
                 *place &= !SECONDS;
                 lost += 1;
-                if self.alarm.has_heard() {
-                    paths.lost(at);
+                // Before a loop has come back nobody is blamed.
+                if self.alarm.has_heard() && paths.lost(at) {
+                    begins |= self.alarm.lost(test);
                 }
-                begins |= self.alarm.lost(test);
             }
         }
         (lost, begins)
@@ -129,6 +129,8 @@ mod tests {
     use crate::paths::private::Remember as _;
     use crate::paths::{LoopPath, LoopTally, NoPaths, Paths};
     use core::time::Duration;
+    use motemix_crypto::PublicKey;
+    use motemix_directory::{Entry, Role, Topology};
     use motemix_sphinx::NodeId;
 
     const TEST: LoopTest = LoopTest::USUAL;
@@ -201,7 +203,10 @@ mod tests {
             let (mut headers, mut of_loops, mut tallies) =
                 ([LoopPath::NONE; 1], [LoopPath::NONE; 2], [LoopTally::NONE; 4]);
             let mut paths = Paths::new(&mut headers, &mut of_loops, &mut tallies);
-            paths.drawn(Some(0), NodeId::MIN, &[node, NodeId::MIN]);
+            let mix = Entry { mix_key: PublicKey([1; 32]), role: Role::Mix { layer: 0 } };
+            let topology = [mix; 4];
+            let topology = Topology::new(&topology).unwrap();
+            paths.drawn(Some(0), NodeId::MIN, &[node, NodeId::MIN], &topology);
             paths.taken(0);
             let mut places = [0; 2];
             let mut loops = Loops::new(&mut places);
@@ -214,7 +219,8 @@ mod tests {
             assert_eq!(loops.look(at(100), &TEST, &mut paths).0, lost);
             assert_eq!(loops.returned(&id(2), &TEST, &mut paths), Some(Back::Late));
             let lost = u32::try_from(lost).unwrap();
-            assert_eq!(paths.through(node), Some(LoopTally { returned: 1, lost }), "late is lost");
+            let tally = LoopTally { returned: 1, lost, missing: lost };
+            assert_eq!(paths.through(node), Some(tally), "late is lost");
         }
     }
 

@@ -137,6 +137,33 @@ fn a_mix_that_drops_packets_is_named() {
 }
 
 #[test]
+fn an_endpoint_that_is_switched_off_is_named_and_is_no_attack() {
+    let running =
+        Running::up(Network::init(&["--motes", "2", "--mean-delay", "10ms", "--loop-cover", "100ms"]));
+    let config = running.0.config("mote-1");
+    let config = config.to_str().expect("UTF-8");
+    wait_until("a loop by way of it came back", || {
+        let through = status(config)["detail"]["loops"]["through"].as_array().expect("a list").clone();
+        through.iter().any(|told| {
+            told["name"] == "mote-2" && told["layer"].is_null() && told["returned"].as_u64() > Some(2)
+        })
+    });
+    running.kill("mote-2");
+    for words in [["status", "--config", config], ["net", "status", running.dir()]] {
+        wait_until("it is named", || {
+            let said = motemix(words).succeeds();
+            said.contains("mote-2 is switched off or cut off: none of the last ")
+        });
+        assert!(named(words).is_empty(), "no mix is to blame: {:?}", named(words));
+    }
+    let table = motemix(["status", "--config", config]).succeeds();
+    let row = table.lines().find(|line| line.contains("mote-2, ")).expect("a row of the endpoints");
+    assert!(row.trim_start().starts_with("endpoints "), "{table}");
+    let health = &status(config)["health"];
+    assert!(!health.to_string().contains("\"loops\""), "{health}");
+}
+
+#[test]
 fn a_node_tells_which_authorities_have_its_keys() {
     let mut world = World::on_loopback();
     world.init("mix-1", "mix-1", true);

@@ -94,23 +94,26 @@ pub struct LoopsDetail {
     pub returned: u64,
     /// Those of them that were not back in their time.
     pub lost: u64,
-    /// Loops of this epoch and of the one before, by the mixes that they passed; older nodes do not
+    /// Loops of this epoch and of the one before, by the nodes that they passed; older nodes do not
     /// say.
     #[serde(default)]
     pub through: Vec<LoopsThrough>,
 }
 
-/// What became of loops that passed one mix. A loop counts for each mix on its way.
+/// What became of loops that passed one node. A loop counts for each mix on its way, and for the
+/// node at which it turned round.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoopsThrough {
-    /// The mix.
+    /// The node.
     pub name: String,
-    /// Its layer.
-    pub layer: u8,
+    /// Its layer; `None` for an endpoint.
+    pub layer: Option<u8>,
     /// Loops that came back in their time.
     pub returned: u64,
     /// Loops that did not.
     pub lost: u64,
+    /// Those that were lost in a row, up to now.
+    pub missing: u64,
 }
 
 /// Room on the disk that has a node's state.
@@ -142,19 +145,22 @@ mod tests {
         let said = r#"{"alarm":false,"evidence_percent":3,"sent":9,"returned":7,"lost":1}"#;
         let older: LoopsDetail = serde_json::from_str(said).unwrap();
         assert_eq!((older.sent, older.through.len()), (9, 0));
-        let through = LoopsThrough { name: "mix-1".to_owned(), layer: 2, returned: 7, lost: 1 };
+        let through =
+            LoopsThrough { name: "mix-1".to_owned(), layer: Some(2), returned: 7, lost: 1, missing: 1 };
         let newer = LoopsDetail { through: vec![through], ..older };
         let said = serde_json::to_string(&newer).unwrap();
-        assert!(said.contains(r#""through":[{"name":"mix-1","layer":2,"returned":7,"lost":1}]"#), "{said}");
+        let told = r#""through":[{"name":"mix-1","layer":2,"returned":7,"lost":1,"missing":1}]"#;
+        assert!(said.contains(told), "{said}");
         assert_eq!(serde_json::from_str::<LoopsDetail>(&said).unwrap(), newer);
     }
 
-    /// A document with as many mixes as there are ids, each with the longest name and figures.
+    /// A document with as many nodes as there are ids, each with the longest name and figures.
     #[test]
     fn the_longest_status_is_one_response() {
         let name = "m".repeat(motemix_directory::MAX_NAME_LEN);
         let most = u64::from(u32::MAX);
-        let through = LoopsThrough { name, layer: motemix_directory::MAX_LAYERS, returned: most, lost: most };
+        let layer = Some(motemix_directory::MAX_LAYERS);
+        let through = LoopsThrough { name, layer, returned: most, lost: most, missing: most };
         let length = serde_json::to_string(&through).unwrap().len() + 1;
         // Half a mebibyte is left for all else.
         assert!(length * motemix_directory::MAX_NODES + (1 << 19) < crate::control::RESPONSE_LEN, "{length}");

@@ -30,6 +30,7 @@ impl PassedNode {
         LoopTally {
             returned: self.total.returned.saturating_sub(earlier.returned),
             lost: self.total.lost.saturating_sub(earlier.lost),
+            missing: self.total.missing,
         }
     }
 }
@@ -73,15 +74,26 @@ impl Passed {
         self.0.iter().flatten().filter_map(|node| Some((&*node.name, node.layer?, node.total)))
     }
 
-    /// Loops of this epoch and of the one before, through each mix that any passed.
+    /// Loops of this epoch and of the one before, through each node that any passed.
     pub(super) fn lately(&self) -> Vec<LoopsThrough> {
         let nodes = self.0.iter().flatten().filter(|node| node.lately() != LoopTally::NONE);
-        let through = nodes.filter_map(|node| {
-            let LoopTally { returned, lost } = node.lately();
-            let (name, layer) = (node.name.clone(), node.layer?);
-            Some(LoopsThrough { name, layer, returned: returned.into(), lost: lost.into() })
+        let through = nodes.map(|node| {
+            let LoopTally { returned, lost, missing } = node.lately();
+            let (name, layer) = (node.name.clone(), node.layer);
+            let [returned, lost, missing] = [returned, lost, missing].map(u64::from);
+            LoopsThrough { name, layer, returned, lost, missing }
         });
         through.collect()
+    }
+
+    /// Endpoints by way of which no loop comes back. None while a mix loses all of them: then loops
+    /// by way of anybody are lost, and it is the mix that has to be found.
+    pub(super) fn silent_endpoints(&self) -> usize {
+        let silent = |is_mix| {
+            let nodes = self.0.iter().flatten().filter(move |node| node.layer.is_some() == is_mix);
+            nodes.filter(|node| node.total.is_silent()).count()
+        };
+        if silent(true) > 0 { 0 } else { silent(false) }
     }
 }
 
@@ -112,7 +124,7 @@ mod tests {
     }
 
     fn lost(lost: u32) -> impl Fn(NodeId) -> Option<LoopTally> {
-        move |_| Some(LoopTally { returned: 1, lost })
+        move |_| Some(LoopTally { returned: 1, lost, missing: lost })
     }
 
     fn lately(passed: &Passed) -> Vec<(String, u64)> {
@@ -126,11 +138,24 @@ mod tests {
         assert!(passed.begin(&network).is_empty());
         for (counted, told) in [(5, 5), (7, 7), (8, 3), (20, 13)] {
             passed.count(lost(counted));
-            assert_eq!(lately(&passed), [("mix-1".to_owned(), told)], "the endpoint is no mix");
+            assert_eq!(lately(&passed), [("mix-1".to_owned(), told), ("mote".to_owned(), told)]);
             assert!(passed.begin(&network).is_empty());
         }
         let all: Vec<_> = passed.mixes().map(|(name, layer, tally)| (name, layer, tally.lost)).collect();
         assert_eq!(all, [("mix-1", 1, 20)]);
+    }
+
+    #[test]
+    fn an_endpoint_is_silent_unless_a_mix_loses_its_loops() {
+        let mut passed = Passed::default();
+        let _ = passed.begin(&network(&[Some("mix-1"), Some("mote-1"), Some("mote-2")]));
+        let missing = |of: [u32; 3]| {
+            move |id: NodeId| Some(LoopTally { missing: of[usize::from(id.get())], ..LoopTally::NONE })
+        };
+        for (of, silent) in [([1, 5, 2], 0), ([1, 6, 2], 1), ([1, 60, 7], 2), ([9, 60, 7], 0)] {
+            passed.count(missing(of));
+            assert_eq!(passed.silent_endpoints(), silent, "{of:?}");
+        }
     }
 
     #[test]
@@ -141,7 +166,8 @@ mod tests {
         let anew = passed.begin(&network(&[Some("mix-1"), Some("mix-4"), None]));
         assert_eq!(anew, [NodeId::new(1).unwrap()]);
         // The node has forgotten; what is vacant it forgets by itself.
-        passed.count(|id| Some(LoopTally { returned: 0, lost: if id == NodeId::MIN { 9 } else { 1 } }));
+        let tally = |lost| LoopTally { returned: 0, lost, missing: lost };
+        passed.count(|id| Some(tally(if id == NodeId::MIN { 9 } else { 1 })));
         assert_eq!(lately(&passed), [("mix-1".to_owned(), 9), ("mix-4".to_owned(), 1)]);
         let anew = passed.begin(&network(&[Some("mix-1"), Some("mix-4"), Some("mix-5")]));
         assert!(anew.is_empty(), "it was vacant in between");

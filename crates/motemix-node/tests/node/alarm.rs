@@ -17,6 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 /// The attacker is this mix, or has its links.
 const ATTACKED: usize = 2;
+const MIXES: usize = 6;
 
 /// Every node sends a loop each two seconds in the mean.
 fn with_loops() -> Config {
@@ -58,6 +59,42 @@ fn a_mix_that_drops_everything_is_heard_of_by_everybody_within_two_minutes() {
     let heard = heard(network, "drops all", |from, _, _| from != ATTACKED);
     assert_eq!(heard.len(), 10, "the mix itself among them");
     assert!(heard.iter().all(|(_, after)| *after < 120), "{heard:?}");
+}
+
+#[test]
+fn an_endpoint_that_is_switched_off_alarms_nobody_and_hides_nobody_who_drops() {
+    const OFF: usize = 9;
+    for (endpoints, seed) in [(4, 41), (8, 43)] {
+        let mut network = Network::new(layered(endpoints), with_loops(), seed);
+        network.run(5 * MINUTE);
+        network.air = Box::new(|from, to, _, _| from != OFF && to != id(OFF));
+        network.run(30 * MINUTE);
+        let others = |alarms: &[(_, usize, bool)]| alarms.iter().filter(|(_, node, _)| *node != OFF).count();
+        assert_eq!(others(&network.alarms), 0, "{:?}", network.alarms);
+        for node in network.nodes.iter().filter(|node| node.id() != id(OFF)) {
+            let tally = node.loops_through(id(OFF)).expect("it is counted");
+            assert!(tally.is_silent() && tally.lost > 30, "{tally:?}");
+        }
+        // What turns round elsewhere tells of a mix as before.
+        network.air = Box::new(|from, to, _, _| ![OFF, ATTACKED].contains(&from) && to != id(OFF));
+        let begun = network.now;
+        network.run(5 * MINUTE);
+        let mut heard: Vec<_> = (network.alarms.iter())
+            .filter(|(at, node, sounds)| *at > begun && *sounds && *node != OFF)
+            .map(|(at, node, _)| (*node, (*at - begun).as_secs()))
+            .collect();
+        heard.dedup_by_key(|(node, _)| *node);
+        println!("one endpoint is off, and a mix drops all: {heard:?}");
+        assert_eq!(heard.len(), endpoints + MIXES - 1);
+        assert!(heard.iter().all(|(_, after)| *after < 120), "{heard:?}");
+        // It runs again, and nothing is held against anybody.
+        network.air = Box::new(|_, _, _, _| true);
+        network.run(10 * MINUTE);
+        assert!(network.nodes.iter().all(|node| !node.loop_alarm().sounds()), "it ends by itself");
+        assert!(
+            network.nodes.iter().all(|node| node.loops_through(id(OFF)).is_none_or(|of| !of.is_silent()))
+        );
+    }
 }
 
 #[test]

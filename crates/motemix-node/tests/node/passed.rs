@@ -34,6 +34,7 @@ fn through<C: Curve + 'static>(network: &NetworkOf<C>, node: usize) -> LoopTally
     tallies.fold(LoopTally::NONE, |sum, tally| LoopTally {
         returned: sum.returned + tally.returned,
         lost: sum.lost + tally.lost,
+        missing: sum.missing.max(tally.missing),
     })
 }
 

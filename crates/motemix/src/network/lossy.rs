@@ -1,4 +1,4 @@
-//! Which mixes lose packets, by the loops that passed them.
+//! Which mixes lose packets, by the loops that passed them, and which endpoints are switched off.
 //!
 //! A mix that drops packets spoils the loops of whoever is on the same paths, so others lose some
 //! as well. Among the mixes of one layer it still stands out: every loop through it was lost, and
@@ -10,6 +10,7 @@
 
 use crate::report::Table;
 use motemix_host::control::LoopsThrough;
+use motemix_node::LoopTally;
 use std::collections::BTreeMap;
 
 /// How often a look at a network in which no mix loses more than another may name one.
@@ -18,15 +19,25 @@ const FALSE_NAMES: f64 = 0.001;
 /// lose one packet in twenty, and some links are worse than others.
 const LEAST_MORE: f64 = 0.05;
 
-/// The mixes of each layer.
-#[derive(Default)]
-pub struct Layers(BTreeMap<u8, BTreeMap<String, Loops>>);
+/// So many loops in a row that did not come back through a node are no chance. As nodes have it for
+/// their alarm.
+const SILENT: u64 = LoopTally::SILENT as u64;
 
-/// Loops through one mix, or through several.
+/// The mixes of each layer, and the endpoints.
+#[derive(Default)]
+pub struct Layers {
+    mixes: BTreeMap<u8, BTreeMap<String, Loops>>,
+    endpoints: BTreeMap<String, Loops>,
+}
+
+/// Loops through one node, or through several.
 #[derive(Clone, Copy, Default, Debug)]
 struct Loops {
     returned: u64,
     lost: u64,
+    /// Lost in a row, up to now. Of what several nodes say, the least: to one of them, loops may
+    /// come back.
+    missing: u64,
 }
 
 impl Loops {
@@ -38,6 +49,7 @@ impl Loops {
         Self {
             returned: self.returned.saturating_add(other.returned),
             lost: self.lost.saturating_add(other.lost),
+            missing: self.missing.min(other.missing),
         }
     }
 
@@ -45,7 +57,12 @@ impl Loops {
         Self {
             returned: self.returned.saturating_sub(other.returned),
             lost: self.lost.saturating_sub(other.lost),
+            missing: 0,
         }
+    }
+
+    fn is_silent(self) -> bool {
+        self.missing >= SILENT
     }
 
     /// The part of them that was lost.
@@ -62,9 +79,13 @@ impl<'t> FromIterator<&'t LoopsThrough> for Layers {
     /// Sums up what one node says, or several.
     fn from_iter<I: IntoIterator<Item = &'t LoopsThrough>>(told: I) -> Self {
         let mut layers = Self::default();
-        for LoopsThrough { name, layer, returned, lost } in told {
-            let loops = layers.0.entry(*layer).or_default().entry(name.clone()).or_default();
-            *loops = loops.plus(Loops { returned: *returned, lost: *lost });
+        for LoopsThrough { name, layer, returned, lost, missing } in told {
+            let nodes = match layer {
+                Some(layer) => layers.mixes.entry(*layer).or_default(),
+                None => &mut layers.endpoints,
+            };
+            let of_one = Loops { returned: *returned, lost: *lost, missing: *missing };
+            nodes.entry(name.clone()).and_modify(|loops| *loops = loops.plus(of_one)).or_insert(of_one);
         }
         layers
     }
@@ -72,33 +93,51 @@ impl<'t> FromIterator<&'t LoopsThrough> for Layers {
 
 impl Layers {
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.mixes.is_empty() && self.endpoints.is_empty()
     }
 
-    /// A row for each layer.
+    /// A row for each layer, and one for the endpoints.
     pub fn table(&self) -> Table {
-        let mut table = Table::new(["layer", "mixes", "loops through them", "lost", "most of them through"]);
-        for (layer, mixes) in &self.0 {
-            let worst = mixes.iter().max_by(|(_, one), (_, other)| one.share().total_cmp(&other.share()));
+        let mut table = Table::new(["layer", "nodes", "loops through them", "lost", "most of them through"]);
+        let layers = self.mixes.iter().map(|(layer, mixes)| (layer.to_string(), mixes));
+        let endpoints = Some(&self.endpoints).filter(|endpoints| !endpoints.is_empty());
+        for (layer, nodes) in layers.chain(endpoints.map(|nodes| ("endpoints".to_owned(), nodes))) {
+            let worst = nodes.iter().max_by(|(_, one), (_, other)| one.share().total_cmp(&other.share()));
             let worst = worst.filter(|(_, loops)| loops.lost > 0);
-            let loops = sum(mixes);
+            let loops = sum(nodes);
             table.row([
-                layer.to_string(),
-                mixes.len().to_string(),
+                layer,
+                nodes.len().to_string(),
                 loops.all().to_string(),
                 loops.percent(),
-                worst.map_or_else(|| "-".to_owned(), |(mix, loops)| format!("{mix}, {}", loops.percent())),
+                worst.map_or_else(|| "-".to_owned(), |(node, loops)| format!("{node}, {}", loops.percent())),
             ]);
         }
         table
     }
 
-    /// A line for each mix that loses more than the others of its layer.
+    /// A line for each mix that loses more than the others of its layer, or for each endpoint that
+    /// is switched off.
     pub fn lossy(&self) -> Vec<String> {
-        let compared = self.0.values().map(BTreeMap::len).sum::<usize>() as u64;
+        let mut lines = self.lossy_mixes();
+        // Where a mix loses all, loops by way of anybody are lost.
+        let mix_is_silent = self.mixes.values().flat_map(BTreeMap::values).any(|loops| loops.is_silent());
+        if lines.is_empty() && !mix_is_silent {
+            for (endpoint, loops) in self.endpoints.iter().filter(|(_, loops)| loops.is_silent()) {
+                lines.push(format!(
+                    "{endpoint} is switched off or cut off: none of the last {} loops by way of it came back",
+                    loops.missing
+                ));
+            }
+        }
+        lines
+    }
+
+    fn lossy_mixes(&self) -> Vec<String> {
+        let compared = self.mixes.values().map(BTreeMap::len).sum::<usize>() as u64;
         let most = FALSE_NAMES / float(compared.max(1));
         let mut lines = Vec::new();
-        for (layer, mixes) in &self.0 {
+        for (layer, mixes) in &self.mixes {
             let all = sum(mixes);
             for (mix, loops) in mixes {
                 let others = all.minus(*loops);
@@ -165,11 +204,15 @@ mod tests {
     use super::*;
 
     fn loops(returned: u64, lost: u64) -> Loops {
-        Loops { returned, lost }
+        Loops { returned, lost, missing: 0 }
     }
 
     fn through(name: &str, layer: u8, returned: u64, lost: u64) -> LoopsThrough {
-        LoopsThrough { name: name.to_owned(), layer, returned, lost }
+        LoopsThrough { name: name.to_owned(), layer: Some(layer), returned, lost, missing: 0 }
+    }
+
+    fn by_way_of(endpoint: &str, returned: u64, missing: u64) -> LoopsThrough {
+        LoopsThrough { name: endpoint.to_owned(), layer: None, returned, lost: missing, missing }
     }
 
     /// Fisher's lady, who tastes whether the milk came first, and other values of the
@@ -328,5 +371,17 @@ mod tests {
         let several = (0..20).flat_map(|_| &one).collect::<Layers>();
         assert_eq!(several.lossy().len(), 1);
         assert!(!several.is_empty() && [].iter().collect::<Layers>().is_empty());
+    }
+
+    #[test]
+    fn an_endpoint_that_is_switched_off_is_named_unless_a_mix_is_to_blame() {
+        let told = [through("mix-1", 0, 900, 12), by_way_of("mote-1", 400, 12), by_way_of("mote-2", 90, 1)];
+        let line = "mote-1 is switched off or cut off: none of the last 12 loops by way of it came back";
+        assert_eq!(told.iter().collect::<Layers>().lossy(), [line]);
+        // To another node, loops by way of it come back.
+        let other = by_way_of("mote-1", 30, 0);
+        assert!(told.iter().chain([&other]).collect::<Layers>().lossy().is_empty());
+        let silent = LoopsThrough { missing: 40, ..through("mix-2", 1, 0, 40) };
+        assert!(told.iter().chain([&silent]).collect::<Layers>().lossy().is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! Once a second: how the node is.
 
+mod loops;
+
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
 use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
-use crate::runtime::{RuntimeError, cover, find_me};
+use crate::runtime::{RuntimeError, find_me};
 use crate::store::{StoreError, StoreProblem};
 
 const TWO_MINUTES: Duration = Duration::from_mins(2);
@@ -55,6 +57,8 @@ pub(in crate::runtime) struct Examination {
     /// Datagrams that came faster than they were read.
     overflow: Refusals,
     silence: Silence,
+    /// Endpoints by way of which no loop comes back, as the log has it.
+    silent: usize,
 }
 
 /// How long no loop has come back.
@@ -323,33 +327,6 @@ impl<P: Profile + 'static> Driver<'_, P> {
         (percent >= NEARLY).then(|| {
             let words = format!("{percent} % of the memory of received messages is used; {remedy}");
             Reason::warning(Concern::Window, words)
-        })
-    }
-
-    /// The network changes with its document.
-    fn examine_cover(&mut self) -> Option<Reason> {
-        let me = self.node.id();
-        let Self { network, examination, rng, .. } = self;
-        let epoch = network.epoch;
-        if examination.cover.as_ref().is_none_or(|(of, _)| *of != epoch) {
-            let words = cover::missing(network, me, rng);
-            examination.cover = Some((epoch, words));
-        }
-        let (_, words) = examination.cover.as_ref()?;
-        words.clone().map(|words| Reason::warning(Concern::Cover, words))
-    }
-
-    /// An operator hears what the node's own test says, with what it counted.
-    fn examine_loops(&self) -> Option<Reason> {
-        let counters = self.node.counters();
-        self.node.loop_alarm().sounds().then(|| {
-            let words = format!(
-                "own packets do not come back as they should, {} of {} since the start: a mix drops or holds up \
-                 packets, or somebody does on its links, or nodes of the document are off; see whether other nodes \
-                 say so too",
-                counters.loops_lost, counters.loops_sent
-            );
-            Reason::warning(Concern::Loops, words)
         })
     }
 

@@ -23,12 +23,13 @@ pub fn show(config: &NodeConfig, json: bool) -> Result<(), Failure> {
     Ok(report::print(format!("\n{}", status.health.text()).as_bytes())?)
 }
 
-/// What became of loops by the mixes that they passed, and which mixes lose them.
+/// What became of loops by the nodes that they passed, which mixes lose them, and which endpoints
+/// are switched off.
 pub fn through(layers: &Layers) -> Result<(), Failure> {
     if layers.is_empty() {
         return Ok(());
     }
-    report::print(b"\nloops of this epoch and the one before, by the mixes that they passed:\n\n")?;
+    report::print(b"\nloops of this epoch and the one before, by the nodes that they passed:\n\n")?;
     layers.table().print()?;
     let lossy: String = layers.lossy().into_iter().map(|line| report::printable(&line) + "\n").collect();
     if !lossy.is_empty() {
