@@ -30,7 +30,7 @@ use std::time::Duration;
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
-use motemix_host::address::text;
+use motemix_host::address::{refusal, text};
 use motemix_host::clock::{unix_seconds, unix_time};
 use motemix_host::documents::listed;
 use motemix_host::store::StoreError;
@@ -77,7 +77,7 @@ pub enum ServiceError {
     #[error("authority.key: its public key {0} is none of `authority.key`; add it, or correct the list")]
     NotMe(String),
     /// The address cannot be listened on.
-    #[error("listen: {at}: {1}; choose an address of this machine that no other program uses", at = text(*.0))]
+    #[error("listen: {at}: {why}", at = text(*.0), why = refusal(*.0, .1, "choose an address of this machine that no other program uses"))]
     Bind(SocketAddr, io::Error),
     /// The system refuses.
     #[error("{0}: {1}")]

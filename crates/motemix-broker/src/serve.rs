@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use motemix_coap::{Event, Incoming, Peer, Ticket};
-use motemix_host::address::text;
+use motemix_host::address::{refusal, text};
 use motemix_host::memory;
 use motemix_time::Instant;
 use tokio::sync::Notify;
@@ -96,7 +96,7 @@ pub enum ServeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An address cannot be listened on.
-    #[error("{at}: {1}; choose an address of this machine that no other program uses", at = text(*.0))]
+    #[error("{at}: {why}", at = text(*.0), why = refusal(*.0, .1, "choose an address of this machine that no other program uses"))]
     Bind(SocketAddr, #[source] io::Error),
     /// Two addresses of one family.
     #[error("{0} and {1} are of one family; listen on one IPv4 and one IPv6 address at most")]

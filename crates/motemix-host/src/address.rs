@@ -87,6 +87,43 @@ pub fn text(address: SocketAddr) -> String {
     }
 }
 
+/// Why an address cannot be used, with a remedy: what the system says, or that a link-local address
+/// names no interface.
+pub fn refusal(address: SocketAddr, error: &io::Error, remedy: &str) -> String {
+    without_interface(address).unwrap_or_else(|| format!("{error}; {remedy}"))
+}
+
+/// What is missing in a link-local address that names no interface, with the name of one.
+pub fn without_interface(address: SocketAddr) -> Option<String> {
+    let SocketAddr::V6(v6) = address else { return None };
+    (v6.ip().is_unicast_link_local() && v6.scope_id() == 0).then(|| {
+        let zone = interface_of(*v6.ip()).unwrap_or_else(|| "eth0".to_owned());
+        format!(
+            "a link-local address leads nowhere without its interface; write [{}%{zone}]:{} (`ip link` lists the \
+             interfaces of this machine)",
+            v6.ip(),
+            v6.port()
+        )
+    })
+}
+
+/// The interface that has this address, or else the first that has a link-local one.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd"))]
+fn interface_of(ip: Ipv6Addr) -> Option<String> {
+    let all = nix::ifaddrs::getifaddrs().ok()?;
+    let mut linked: Vec<_> = all
+        .filter_map(|found| Some((found.interface_name, found.address?.as_sockaddr_in6()?.ip())))
+        .filter(|(_, found)| found.is_unicast_link_local())
+        .collect();
+    linked.sort_by_key(|(_, found)| *found != ip);
+    linked.into_iter().next().map(|(name, _)| name)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "netbsd")))]
+fn interface_of(_: Ipv6Addr) -> Option<String> {
+    None
+}
+
 /// The host and the port, without brackets. A colon of IPv6 stands in brackets, or nobody knows
 /// whether the last number is a port.
 fn split(text: &str) -> Option<(&str, u16)> {
@@ -212,6 +249,21 @@ mod tests {
         for zone in ["none", "", "lo lo"] {
             let said = parse(&format!("[fe80::1%{zone}]:5683")).unwrap_err().to_string();
             assert!(said.contains(if zone == "lo lo" { "as in [::1]" } else { "no interface" }), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_link_local_address_without_its_interface_is_told_what_is_missing() {
+        let (invalid, remedy) = (io::Error::from_raw_os_error(22), "choose another");
+        let said = refusal(parse("[fe80::7]:5683").unwrap(), &invalid, remedy);
+        let zoned = said.split(['[', ']']).nth(1).unwrap();
+        assert!(
+            zoned.starts_with("fe80::7%") && said.contains("]:5683") && !said.contains("os error"),
+            "{said}"
+        );
+        for other in ["[::1]:5683", "127.0.0.1:5683", "[fe80::7%1]:5683"] {
+            let said = refusal(parse(other).unwrap(), &invalid, remedy);
+            assert!(said.contains("os error 22") && said.ends_with("; choose another"), "{said}");
         }
     }
 

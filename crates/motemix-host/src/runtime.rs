@@ -47,11 +47,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
-use crate::address::text;
+use crate::address::{refusal, text};
 use crate::clock::{ClockMemory, unix_time};
 use crate::control::{Call, ControlError, ControlServer, Request};
 use crate::curve::HostCurve;
-use crate::documents::{Documents, DocumentsError, Network};
+use crate::documents::{Documents, DocumentsError, Network, Outlook};
 use crate::keys::{KeyError, NodeKey};
 use crate::metrics::MetricsServer;
 use crate::store::{Message, ReplayLogs, StoreError};
@@ -66,6 +66,8 @@ use snapshot::Shared;
 
 /// Requests that wait for the node, from all control connections together.
 const CALLS: usize = 16;
+/// What to do where an address cannot be listened on.
+const OWN_ADDRESS: &str = "choose an address of this machine that no other program uses";
 /// How long a disk or a file that hangs may hold up the end of a node that has finished its work.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -228,6 +230,7 @@ async fn start(
         time: &mut time,
         mailroom: &mailroom,
         shared: &shared,
+        outlook: Outlook::default(),
     };
     let Some((network, me)) = patience.wait(found, &mut inbound).await? else {
         supervisor.stopping();
@@ -396,7 +399,7 @@ pub enum RuntimeError {
         passes: bool,
     },
     /// An address cannot be listened on.
-    #[error("{0}: {at}: {2}; choose an address of this machine that no other program uses", at = text(*.1))]
+    #[error("{0}: {at}: {why}", at = text(*.1), why = refusal(*.1, .2, OWN_ADDRESS))]
     Bind(&'static str, SocketAddr, io::Error),
     /// Several sockets of one family were handed over.
     #[error("LISTEN_FDS: two sockets of one family; hand over one of IPv4, one of IPv6, or both")]

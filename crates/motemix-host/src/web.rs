@@ -383,7 +383,7 @@ async fn connect(at: &str) -> io::Result<TcpStream> {
     for address in address::lookup(at).await? {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
-            Err(error) => refused = error,
+            Err(error) => refused = address::without_interface(address).map_or(error, io::Error::other),
         }
     }
     Err(refused)

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
-use motemix_host::address::text;
+use motemix_host::address::{refusal, text};
 use motemix_host::clock::HostClock;
 use motemix_host::link::UdpLink;
 use motemix_host::rng::HostRng;
@@ -363,8 +363,8 @@ pub enum RuntimeError {
     Setup(#[from] SetupError),
     /// The address cannot be listened on.
     #[error(
-        "{at}: {1}; choose an address of this machine that no other program uses, for example with --listen",
-        at = text(*.0)
+        "{at}: {why}", at = text(*.0),
+        why = refusal(*.0, .1, "choose an address of this machine that no other program uses, for example with --listen")
     )]
     Bind(SocketAddr, io::Error),
     /// The node's own host has no address.

@@ -83,6 +83,28 @@ fn in_the_manual_s_order_all_nodes_are_in_the_first_document() {
     {
         assert!(said.contains(words) && said.lines().count() == 1, "{words}: {said}");
     }
+    // It waits, and says until when, as soon as documents of later epochs have it.
+    world.admit("late", "late", None, &AUTHORITIES[1..]);
+    world.run("late");
+    let reason = || {
+        let said = motemix(["status", "--json", "--config", &world.config("late")]).succeeds();
+        let status: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        status["health"]["reasons"][0].clone()
+    };
+    wait_until("it waits for its first document", || {
+        let reason = reason();
+        let waits = reason["words"].as_str().is_some_and(|words| words.contains("takes part from epoch "));
+        assert!(!waits || reason["state"] == "starting", "{reason}");
+        waits
+    });
+    let south = world.dir("south");
+    let add = ["authority", "add", &south, descriptor.to_str().unwrap()];
+    wait_until("documents have it", || {
+        let said = motemix(add).succeeds();
+        assert!(said.contains("is admitted already"), "{said}");
+        said.contains("; it is in the network documents from epoch ") || said.contains("of this epoch has it")
+    });
+    world.delivers("late", "receiver", "late");
 }
 
 #[test]
@@ -123,6 +145,12 @@ fn people_who_do_not_trust_each_other_run_a_network() {
         world.run(name);
     }
     world.delivers("mote", "receiver", "first");
+    // What nobody has to see to is no warning.
+    let log = || fs::read_to_string(world.path("mote.log")).unwrap();
+    wait_until("it says that enough know it", || log().contains("2 of the authorities know this node"));
+    let warning =
+        log().lines().find(|line| line.contains(" WARN ") && line.contains("made known")).map(str::to_owned);
+    assert_eq!(warning, None);
 
     // An authority is gone, and the others go on; it comes back and has what they agreed on.
     world.kill("north");
@@ -432,6 +460,14 @@ fn what_cannot_be_an_authority_is_refused_in_one_line() {
     let said = motemix(["authority", "peers", dir, "--threshold", "2", &format!("{theirs}@::1:7002")]);
     assert!(said.status() == 2 && said.stderr().contains("in brackets: [::1]:7002"), "{}", said.stderr());
     motemix(["authority", "status", "127.0.0.1:1"]).fails(1, &["127.0.0.1:1"]);
+    // A link-local address is of one interface.
+    let missing = ["[fe80::1]:7000", "without its interface", "write [fe80::1%"];
+    motemix(["authority", "status", "[fe80::1]:7000"]).fails(1, &missing);
+    motemix(["broker", "watch", "coap://[fe80::1]:7000", "--seconds", "1"]).fails(1, &missing);
+    let here = folder.path().join("here");
+    let here = here.to_str().unwrap();
+    motemix(["authority", "init", here, "--network", "orchard", "--listen", "[fe80::1]:7000"]).succeeds();
+    motemix(["authority", "serve", here]).fails(1, &missing);
     motemix(["authority", "status", "nowhere"]).fails(2, &["nowhere: there is no such folder"]);
 }
 

@@ -56,11 +56,19 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// Its host and port; none of a socket of this machine.
+    pub(super) fn host(&self) -> Option<&str> {
+        match self {
+            Self::Udp(host) | Self::Tcp(host) => Some(host),
+            Self::Local(_) => None,
+        }
+    }
+
     /// Whether the broker is at an address that leads nowhere from another link, so that nothing
     /// can be registered under it.
     pub fn is_link_local(&self) -> bool {
-        let (Self::Udp(host) | Self::Tcp(host)) = self else { return false };
-        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
+        let Some(host) = self.host() else { return false };
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match host.split_once('%').map_or(host, |(address, _)| address).parse() {
             Ok(IpAddr::V4(address)) => address.is_link_local(),

@@ -66,6 +66,29 @@ impl Documents {
         Some(Lasts { until, refused: refused.filter(|_| until < horizon) })
     }
 
+    /// The earliest document of an epoch that begins after `now` and has this node, as `usable`
+    /// says, and when it begins. Reads what is new in the folder: for a node that does nothing else.
+    pub fn awaited(
+        &self,
+        outlook: &mut Outlook,
+        now: UnixTime,
+        mut usable: impl FnMut(&Network) -> Result<(), String>,
+    ) -> Option<(Epoch, UnixTime)> {
+        self.epochs().unwrap_or_default().into_iter().find_map(|epoch| {
+            let stamp = self.stamp(epoch)?;
+            let known = outlook.followers.get(&epoch).filter(|(read, _)| *read == stamp);
+            let follower = if let Some((_, follower)) = known {
+                follower.clone()
+            } else {
+                let follower = self.follower(epoch, &mut usable);
+                outlook.followers.insert(epoch, (stamp, follower.clone()));
+                follower
+            };
+            let begins = follower.ok()?.valid_after;
+            (begins > now).then_some((epoch, begins))
+        })
+    }
+
     fn follower(
         &self,
         epoch: Epoch,

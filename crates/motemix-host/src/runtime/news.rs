@@ -75,7 +75,8 @@ pub(super) fn start(
             listen: listen.to_vec(),
             identity: IdentityKeyFile::load(path)?,
             said: BTreeMap::new(),
-            refused: BTreeMap::new(),
+            known_until: BTreeMap::new(),
+            logged: BTreeMap::new(),
             shared: shared.clone(),
         }),
     };
@@ -293,8 +294,10 @@ struct Herald {
     identity: IdentityKeyFile,
     /// From which epoch on each place has keys, and when it was told last.
     said: BTreeMap<String, (Epoch, Instant)>,
-    /// What was logged of each place, so that it is not logged again.
-    refused: BTreeMap<String, String>,
+    /// The first epoch of which each authority has no keys of this node.
+    known_until: BTreeMap<String, Epoch>,
+    /// What was logged of each place, and whether as a warning, so that it is not logged again.
+    logged: BTreeMap<String, (bool, String)>,
     shared: Shared,
 }
 
@@ -314,13 +317,16 @@ impl Herald {
             .and_then(|key| describe(&self.config, &self.listen, &key, &self.identity, present));
         let (first, file) = match described {
             Ok(described) => described,
-            Err(error) => return self.warn("", format!("the authorities are told nothing: {error}")),
+            Err(error) => return self.log(true, "", format!("the authorities are told nothing: {error}")),
         };
+        let mut failed = Vec::new();
         for at in to {
             match web::post(&at, "/descriptors", file.clone(), patience).await {
                 Ok(_) => {
-                    self.refused.remove(&at);
-                    self.shared.told(&at, Epoch(first.0.saturating_add(KEYS_AHEAD)));
+                    self.logged.remove(&at);
+                    let until = Epoch(first.0.saturating_add(KEYS_AHEAD));
+                    self.known_until.insert(at.clone(), until);
+                    self.shared.told(&at, until);
                     if self.said.insert(at.clone(), (first, now)).is_none() {
                         tracing::info!("{at} knows this node");
                     }
@@ -331,23 +337,45 @@ impl Herald {
                 }
                 Err(error) => {
                     self.shared.told_nothing(&at, &error.to_string());
-                    let words = format!("this node is not made known: {error}");
-                    // Whoever does not answer may be about to begin as well; a refusal is for
-                    // somebody.
-                    if self.shared.is_young() && !matches!(error, WebError::Refused { .. }) {
-                        tracing::debug!("{words}");
-                    } else {
-                        self.warn(&at, words);
-                    }
+                    failed.push((at, error));
                 }
             }
         }
+        // When all of them were asked: as many as make a document are enough.
+        let know = self.known_until.values().filter(|until| **until > present).count();
+        let enough = know >= usize::from(self.config.threshold);
+        // Whoever does not answer may be about to begin as well; a refusal is for somebody, if
+        // those who have not answered cannot make it good.
+        let refuses = |error: &WebError| matches!(error, WebError::Refused { .. });
+        let begins = self.shared.is_young();
+        let is_open = begins && failed.iter().any(|(_, error)| !refuses(error));
+        for (at, error) in failed {
+            if begins && !refuses(&error) || is_open && !enough {
+                tracing::debug!("this node is not made known: {error}");
+                continue;
+            }
+            let which = if enough {
+                format!("{know} of the authorities know this node, which is enough, and one does not")
+            } else {
+                let needed = self.config.threshold;
+                format!(
+                    "this node is not made known, and {know} of {needed} authorities know it that have to"
+                )
+            };
+            self.log(!enough, &at, format!("{which}: {error}"));
+        }
     }
 
-    fn warn(&mut self, at: &str, words: String) {
-        if self.refused.get(at) != Some(&words) {
-            tracing::warn!("{words}");
-            self.refused.insert(at.to_owned(), words);
+    fn log(&mut self, warns: bool, at: &str, words: String) {
+        let said = (warns, words);
+        if self.logged.get(at) != Some(&said) {
+            let (_, words) = &said;
+            if warns {
+                tracing::warn!("{words}");
+            } else {
+                tracing::info!("{words}");
+            }
+            self.logged.insert(at.to_owned(), said);
         }
     }
 

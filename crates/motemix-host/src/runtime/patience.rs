@@ -18,7 +18,7 @@ use super::watch::Watch;
 use super::{RuntimeError, answers, find_me, without_document};
 use crate::NodeConfig;
 use crate::control::{Call, Request, Response};
-use crate::documents::{Documents, DocumentsProblem, Network};
+use crate::documents::{Documents, DocumentsProblem, Network, Outlook};
 use crate::health::{Concern, Health, Reason};
 use crate::keys::NodeKey;
 use crate::store::ReplayLogs;
@@ -89,6 +89,8 @@ pub(super) struct Patience<'a> {
     pub(super) mailroom: &'a Mailroom,
     pub(super) shared: &'a Shared,
     pub(super) supervisor: &'a Supervisor,
+    /// What is known of documents that are not in force.
+    pub(super) outlook: Outlook,
 }
 
 impl Patience<'_> {
@@ -155,7 +157,12 @@ impl Patience<'_> {
         Ok(())
     }
 
-    fn without_document(&self, error: &RuntimeError) -> Reason {
+    fn without_document(&mut self, error: &RuntimeError) -> Reason {
+        if matches!(error, RuntimeError::NotMe { .. })
+            && let Some(waits) = self.named_later()
+        {
+            return waits;
+        }
         let comes = self.shared.is_young() && comes_by_itself(self.config, error);
         let error = without_document(self.config, error);
         let mut words = format!("no network document is in force, so nothing is sent: {error}");
@@ -164,6 +171,22 @@ impl Patience<'_> {
         }
         let reason = if comes { Reason::starting } else { Reason::failing };
         reason(Concern::Documents, words)
+    }
+
+    /// A node that is new to the network, or has new keys, is in documents of later epochs already,
+    /// and has nothing to do but wait for the first of these.
+    fn named_later(&mut self) -> Option<Reason> {
+        let Self { config, documents, key, time, outlook, .. } = self;
+        let usable = |network: &_| match find_me(config, key, network, config.own_id()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        let (epoch, begins) = documents.awaited(outlook, time.now(), usable)?;
+        let words = format!(
+            "this node takes part from epoch {epoch} on, which begins at {begins}: earlier network documents do not \
+             have it with its present keys. Until then it sends nothing, and nothing is to be done"
+        );
+        Some(Reason::starting(Concern::Documents, words))
     }
 
     /// Answers a request, one to send something with a refusal; `true` if the node is to end.

@@ -21,7 +21,9 @@ use anyhow::Context as _;
 use motemix_authority::config::Peer;
 use motemix_authority::store::{Store, Taken};
 use motemix_authority::{AuthorityConfig, ServiceError};
-use motemix_directory::{DescriptorError, Epoch, MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor};
+use motemix_directory::{
+    Authorities, DescriptorError, Epoch, MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor,
+};
 use motemix_host::AuthorityKeyFile;
 use motemix_host::address::text;
 use motemix_host::documents::Folder;
@@ -189,6 +191,9 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
     }
     let role = args.layer.map_or(Role::Endpoint, |layer| Role::Mix { layer });
     let store = open(&args.dir)?;
+    let members = store.members().map_err(Failure::failed)?;
+    let was = members.iter().find(|member| member.identity == descriptor.identity);
+    let is_new = was.is_none_or(|was| (&*was.name, was.role) != (descriptor.name, role));
     if !store.admit(&descriptor.identity, descriptor.name, role).map_err(Failure::failed)? {
         return Err(Failure::broken(format!(
             "{path}: another node is admitted by the name {0}; take it out first with `motemix authority remove {1} \
@@ -205,13 +210,49 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
     } else {
         ""
     };
+    let how = if is_new { "is admitted" } else { "is admitted already" };
+    // One that documents name waits for none of them.
+    let known = was.and_then(|was| was.descriptor.as_ref()).filter(|_| !is_new);
+    let named = known.and_then(|known| named_since(&args.dir, &config, known));
+    let since = named.unwrap_or_else(|| signed_already(&args.dir, &config));
     let text = format!(
-        "{} is admitted as {what}, identity {}{offer}{older}{}\n",
-        descriptor.name,
-        descriptor.identity,
-        signed_already(&args.dir, &config)
+        "{} {how} as {what}, identity {}{offer}{older}{since}\n",
+        descriptor.name, descriptor.identity
     );
     Ok(report::print(text.as_bytes())?)
+}
+
+/// Since when, or from when on, a node is in the documents that this authority has; `None` if it is
+/// in none of the present and of later epochs. Its key tells it from another one of its name.
+fn named_since(dir: &Path, config: &AuthorityConfig, descriptor: &[u8]) -> Option<String> {
+    let descriptor = SignedDescriptor::parse(descriptor).ok()?.verify().ok()?;
+    let keys: Vec<_> =
+        config.authorities.iter().filter_map(|peer| documents::parse_authority(&peer.key).ok()).collect();
+    let trusted = Authorities::new(&keys, config.threshold).ok()?;
+    let folder = Folder::new(dir.join("documents"));
+    let now = config.epoch_at(documents::now());
+    let names = |epoch: &Epoch| {
+        let document = documents::DocumentFile::read(&folder.file(*epoch)).ok();
+        document.is_some_and(|document| {
+            let document = document.at_its_time(&trusted);
+            document.is_ok_and(|document| {
+                document.nodes().any(|node| descriptor.mix_key(*epoch).as_ref() == Some(&node.mix_key))
+            })
+        })
+    };
+    let first = folder.epochs().ok()?.into_iter().filter(|epoch| *epoch >= now).find(names)?;
+    Some(if first == now {
+        "; the network document of this epoch has it".to_owned()
+    } else {
+        format!(
+            "; it is in the network documents from epoch {first} on, which begins at {}",
+            begins(config, first)
+        )
+    })
+}
+
+fn begins(config: &AuthorityConfig, epoch: Epoch) -> humantime::Rfc3339Timestamp {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + config.epoch_length * epoch.0)
 }
 
 /// What is signed does not change: until when documents cannot have whoever is admitted now, and
@@ -224,8 +265,7 @@ fn signed_already(dir: &Path, config: &AuthorityConfig) -> String {
     let all = epochs.into_iter().chain(status::documents_of_others(config));
     let last = all.filter(|epoch| signed.contains(epoch)).max();
     last.map_or_else(String::new, |last| {
-        let until =
-            humantime::format_rfc3339_seconds(UNIX_EPOCH + config.epoch_length * last.0.saturating_add(1));
+        let until = begins(config, Epoch(last.0.saturating_add(1)));
         format!(
             "; documents up to epoch {last} are signed, so a node that is new is in none before {until}: it waits until \
              then, and needs nothing. Of a network that nobody uses yet, make the authorities anew, and admit all nodes \

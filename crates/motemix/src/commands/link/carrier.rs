@@ -2,6 +2,7 @@
 
 use crate::cli::Neighbours;
 use crate::failure::Failure;
+use motemix_host::address::{refusal, text};
 use motemix_host::link::RadioSocket;
 use rand_core::Rng as _;
 use std::io::{Error, ErrorKind};
@@ -114,6 +115,7 @@ fn udp(address: SocketAddr) -> Result<UdpSocket, Failure> {
         Ok::<_, Error>(socket)
     };
     open().map_err(|error| {
-        Failure::failed(format!("cannot use UDP {address}: {error}; choose another --listen"))
+        let why = refusal(address, &error, "choose another --listen");
+        Failure::failed(format!("cannot use UDP {}: {why}", text(address)))
     })
 }

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::program::on_interrupt;
 use crate::report;
 use anyhow::Context;
+use motemix_host::address::without_interface;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::diet::literal::KEYS_LEN;
 use motemix_neighbour::diet::settled::{OVERHEAD, Session, claimed};
@@ -43,6 +44,11 @@ pub fn sensor(args: &Args) -> Result<(), Failure> {
         return Err(Failure::broken(
             "--to: on a radio a neighbour has a link-local address, fe80::…; it prints that when it starts",
         ));
+    }
+    if args.neighbours.radio.is_none()
+        && let Some(missing) = without_interface(args.to)
+    {
+        return Err(Failure::broken(format!("--to: {}: {missing}", args.to)));
     }
     let mut sensor = Sensor::new(args)?;
     if args.listen.is_some() {
