@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::ledger::Entry;
-use motemix_host::store::{Doubt, Ledger};
+use motemix_host::store::{Birth, Doubt, Ledger};
 use motemix_object::{Identity, Reserved};
 
 const TITLE: &str = "motemix reading counter 1";
@@ -34,16 +34,19 @@ pub enum CounterProblem {
     Malformed,
     /// It is not the one that was left, so a number that it gave could have been used.
     #[error(
-        "{0}. Numbers that the device used would be used again. Put the file itself back, or say which number is \
-         next, above all that were used: `motemix object register KEY --next N` (`motemix object devices` shows \
-         what comes next where readings are believed)"
+        "{doubt}{known}. Numbers that the device used would be used again. Put the file itself back, or say which \
+         number is next, above all that were used: `motemix object register {key} --next N` (`motemix object \
+         devices` shows the least that N may be, where readings are believed)",
+        known = next.map_or_else(String::new, |next| format!(", and says that {next} comes next")),
+        key = key.display()
     )]
-    Doubtful(Doubt),
-    /// A number below those that were used.
-    #[error("the next number is {next} already; give one that is not below it")]
-    Below {
-        /// The number that comes next.
-        next: u64,
+    Doubtful {
+        /// What is wrong with it.
+        doubt: Doubt,
+        /// The number that comes next by what is left of it.
+        next: Option<u64>,
+        /// The key that it is of, for the remedy.
+        key: PathBuf,
     },
     /// All numbers are used.
     #[error("all numbers are used; give the device a new key with `motemix id rotate`")]
@@ -86,7 +89,10 @@ impl Counter {
         match self.ledger.read().map_err(|error| self.failed(error))? {
             Entry::New => Ok(0),
             Entry::Kept(text) => number(&text).ok_or_else(|| self.error(CounterProblem::Malformed)),
-            Entry::Doubtful(doubt, _) => Err(self.error(CounterProblem::Doubtful(doubt))),
+            Entry::Doubtful(doubt, text) => {
+                let (next, key) = (text.as_deref().and_then(number), self.key());
+                Err(self.error(CounterProblem::Doubtful { doubt, next, key }))
+            }
             Entry::Foreign => Err(self.error(CounterProblem::Malformed)),
         }
     }
@@ -125,16 +131,37 @@ impl Counter {
         })
     }
 
-    /// Moves on to a number. A counter that was lost, copied or restored from a backup goes on
-    /// there: the caller says that all numbers that were used are below it.
+    /// Moves on to a number, or stays where it is if that is higher; returns the number that comes
+    /// next. A counter that was lost, copied or restored from a backup goes on there: the caller
+    /// says that all numbers that were used are below the number.
     ///
     /// # Errors
     /// See [`CounterProblem`].
-    pub fn move_to(&self, number: u64) -> Result<(), CounterError> {
-        self.change(Self::known_next, |next| match number {
-            _ if number < next => Err(self.error(CounterProblem::Below { next })),
-            _ => Ok((number, ())),
-        })
+    pub fn move_to(&self, number: u64) -> Result<u64, CounterError> {
+        self.change(Self::known_next, |next| Ok((number.max(next), number.max(next))))
+    }
+
+    /// The number that comes next, to be said to others: nothing below it counts there from then
+    /// on. So whoever holds a block of numbers below it is to give up the rest
+    /// ([`file`](Self::file)).
+    ///
+    /// # Errors
+    /// See [`CounterProblem`].
+    pub fn announce(&self) -> Result<u64, CounterError> {
+        self.change(Self::next, |next| Ok((next, next)))
+    }
+
+    /// Which file the counter is in: another one each time that somebody takes, moves or announces
+    /// a number. `None` where there is none.
+    pub fn file(&self) -> Option<Birth> {
+        std::fs::metadata(self.path()).ok().map(|found| Birth::of(&found))
+    }
+
+    /// The key beside which it is.
+    fn key(&self) -> PathBuf {
+        let name = self.path().to_string_lossy();
+        let key = name.strip_suffix(".counter").and_then(|name| name.rsplit_once('.'));
+        key.map_or_else(|| "KEY".into(), |(key, _)| key.into())
     }
 
     fn change<T>(
@@ -189,14 +216,10 @@ mod tests {
     fn it_never_moves_back_and_names_a_damaged_file() {
         let folder = tempfile::tempdir().unwrap();
         let counter = Counter::beside(folder.path().join("key"), &DEVICE);
-        counter.move_to(500).unwrap();
-        let refused = counter.move_to(499).unwrap_err();
-        assert!(
-            refused.to_string().ends_with("the next number is 500 already; give one that is not below it")
-        );
+        assert_eq!((counter.move_to(500).unwrap(), counter.move_to(499).unwrap()), (500, 500));
         for text in ["5\n", "motemix obeyed servers 1\nnext 5\n", "next 5"] {
             std::fs::write(counter.path(), text).unwrap();
-            for refused in [counter.take().map(drop), counter.move_to(1000)] {
+            for refused in [counter.take().map(drop), counter.move_to(1000).map(drop)] {
                 assert!(matches!(refused.unwrap_err().problem, CounterProblem::Malformed), "{text}");
             }
         }
@@ -226,10 +249,32 @@ mod tests {
             counter.take_block(7).unwrap();
             deed(counter.path(), &backup);
             let refused = counter.take().unwrap_err();
-            assert!(matches!(refused.problem, CounterProblem::Doubtful(_)), "{refused}");
-            assert!(counter.next().is_err() && counter.take_block(1).is_err());
+            let CounterProblem::Doubtful { next, .. } = refused.problem else { panic!("{refused}") };
+            // What is left of it says how far it was, and the remedy names the key.
+            assert!(next.is_none_or(|next| next == 7), "{refused}");
+            let key = folder.path().join("key");
+            assert!(
+                refused.to_string().contains(&format!("register {} --next N", key.display())),
+                "{refused}"
+            );
+            assert_eq!(refused.to_string().contains("says that 7 comes next"), next.is_some(), "{refused}");
+            assert!(counter.next().is_err() && counter.announce().is_err() && counter.take_block(1).is_err());
             counter.move_to(14).unwrap();
             assert_eq!(counter.take().unwrap().number(), 14);
         }
+    }
+
+    #[test]
+    fn whoever_holds_a_block_sees_that_a_number_above_it_was_announced() {
+        let folder = tempfile::tempdir().unwrap();
+        let counter = Counter::beside(folder.path().join("key"), &DEVICE);
+        assert_eq!(counter.file(), None);
+        counter.take_block(64).unwrap();
+        let held = counter.file();
+        assert!(held.is_some() && held == counter.file());
+        assert_eq!(counter.next().unwrap(), 64, "whoever only looks changes nothing");
+        assert_eq!(held, counter.file());
+        assert_eq!(counter.announce().unwrap(), 64, "no number is used for it");
+        assert_ne!(held, counter.file());
     }
 }

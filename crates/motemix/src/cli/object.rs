@@ -90,7 +90,9 @@ pub struct ObjectIntroduce {
 ///
 /// A verifier refuses numbers far ahead of those it has seen, as after a long outage, until the
 /// device registers again. A verifier that has seen higher numbers, as after a counter was restored
-/// from a backup, needs --next with a number above them; `motemix object devices` shows it there.
+/// from a backup, needs --next with a number above them: at least the one that `motemix object
+/// devices` shows there as next. A node that signs with the key meanwhile goes on with numbers
+/// above the registered one.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -103,7 +105,7 @@ pub struct ObjectRegister {
     /// Leaves the public key out, so that it fits a packet of a mote: the verifier has to have it.
     #[arg(long)]
     pub short: bool,
-    /// Moves the counter to this number first.
+    /// Moves the counter to this number first, unless it is further already.
     #[arg(long, value_name = "NUMBER")]
     pub next: Option<u64>,
     #[command(flatten)]
@@ -266,7 +268,7 @@ pub struct Target {
     /// A list of devices that has the device's key.
     #[arg(long, value_name = "FILE")]
     pub devices: Option<PathBuf>,
-    /// Moves the server's counter to this number first.
+    /// Moves the server's counter to this number first, unless it is further already.
     #[arg(long, value_name = "NUMBER")]
     pub next: Option<u64>,
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use motemix_host::keys::DeviceKey;
+use motemix_host::store::Birth;
 use motemix_host::{NodeConfig, Source};
 use motemix_object::{
     Algorithm, Audience, OVERHEAD, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
@@ -28,7 +29,9 @@ pub struct SignedReadings<S> {
     device: DeviceKey,
     network: String,
     counter: Counter,
+    /// The rest of a block, and which file the counter was when it was taken.
     numbers: Range<u64>,
+    taken_of: Option<Birth>,
     /// Why the last one could not be signed.
     problem: Option<String>,
 }
@@ -87,6 +90,7 @@ impl<S: Source> SignedReadings<S> {
             counter,
             device,
             numbers: 0..0,
+            taken_of: None,
             problem: None,
         })
     }
@@ -101,8 +105,11 @@ impl<S: Source> SignedReadings<S> {
     }
 
     fn number(&mut self) -> Result<Reserved, Failure> {
-        if self.numbers.is_empty() {
+        // Somebody else may have signed with a higher number, or registered one: what is left of
+        // the block would come too late where that was seen.
+        if self.numbers.is_empty() || self.counter.file() != self.taken_of {
             self.numbers = self.counter.take_block(BLOCK).map_err(Failure::failed)?;
+            self.taken_of = self.counter.file();
         }
         let number = self.numbers.next().ok_or_else(|| Failure::failed("no number is left"))?;
         Ok(Reserved::promised(number))
@@ -163,7 +170,8 @@ mod tests {
         counter.move_to(5000).unwrap();
         let network = "plant".to_owned();
         let source = OwnSensors(Sensors::new());
-        let signed = SignedReadings { source, device, network, counter, numbers: 0..0, problem: None };
+        let (numbers, taken_of, problem) = (0..0, None, None);
+        let signed = SignedReadings { source, device, network, counter, numbers, taken_of, problem };
         (signed, Verifier::new(devices, Policy::WINDOW))
     }
 
@@ -184,6 +192,35 @@ mod tests {
             std::fs::remove_dir_all(&config.state).unwrap();
         }
         assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    }
+
+    /// As `motemix object register` does while the node holds a block of numbers.
+    #[test]
+    fn a_device_that_is_registered_while_its_node_runs_is_believed_from_its_next_reading_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut readings, mut verifier) = device(folder.path(), &[]);
+        let audience = Audience::new("plant").unwrap();
+        let mut read = |readings: &mut SignedReadings<OwnSensors>| {
+            let Poll::Ready(message) = readings.poll(1024) else { panic!("sensors are there at once") };
+            verifier.look_at(&message, audience, 1).map(drop)
+        };
+        let mut key = DeviceKey::load(folder.path().join("key")).unwrap();
+        assert!(read(&mut readings).is_err(), "it has not shown its key");
+        for times in [1, 1, 70, 3] {
+            let mut out = [0; REGISTRATION_LEN];
+            let (signer, credential) = key.parts();
+            let next = readings.counter.announce().unwrap();
+            let len = register(signer, &credential, true, next, audience, &mut out).unwrap();
+            verifier_of(folder.path()).look_at(&out[..len], audience, 1).unwrap();
+            for _ in 0..times {
+                read(&mut readings).unwrap();
+            }
+        }
+    }
+
+    /// Another process with the list.
+    fn verifier_of(folder: &std::path::Path) -> Verifier {
+        Verifier::new(Devices::open(folder.join("devices.db")).unwrap(), Policy::WINDOW)
     }
 
     #[test]

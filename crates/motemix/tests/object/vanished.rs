@@ -141,7 +141,7 @@ fn a_counter_that_vanished_or_was_restored_twice_gives_no_number_twice() {
     for (deed, says) in DEEDS {
         let desk = Desk::with_a_backup();
         let says = if says.is_empty() { "put back from a copy" } else { says };
-        let words = [".counter: ", says, "used again", "object register KEY --next N"];
+        let words = [".counter: ", says, "used again", "mote.key --next N"];
         let counter = desk.counter();
         deed(&counter, &desk.path("backup"));
         let sign = || desk.object(&["sign", "@mote.key", "@reading.cbor"]);

@@ -22,13 +22,22 @@ pub fn register(args: &ObjectRegister) -> Result<(), Failure> {
     let mut device = DeviceKey::load(&args.key).map_err(Failure::broken)?;
     let counter = Counter::beside(&args.key, &device.identity());
     if let Some(next) = args.next {
-        counter.move_to(next).map_err(Failure::broken)?;
+        move_on(&counter, next)?;
     }
-    let next = counter.next().map_err(Failure::broken)?;
+    let next = counter.announce().map_err(Failure::broken)?;
     let mut out = [0; STATEMENT_LEN];
     let (signer, credential) = device.parts();
     let len = sign_registration(signer, &credential, !args.short, next, args.audience.get(), &mut out);
     print(&out[..len.map_err(Failure::failed)?], args.form.raw)
+}
+
+/// Moves a counter on to a number, and says so if it is further already.
+pub fn move_on(counter: &Counter, to: u64) -> Result<(), Failure> {
+    let next = counter.move_to(to).map_err(Failure::broken)?;
+    if next > to {
+        eprintln!("motemix: {}: {next} comes next already, and stays the next one", counter.path().display());
+    }
+    Ok(())
 }
 
 pub fn sign(args: &ObjectSign) -> Result<(), Failure> {

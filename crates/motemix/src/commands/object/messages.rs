@@ -54,6 +54,8 @@ fn object_in(line: &[u8]) -> Option<Vec<u8>> {
 pub struct Message {
     pub line: Option<u64>,
     pub bytes: Vec<u8>,
+    /// An inbox has it, where anybody may have sent anything.
+    pub is_of_inbox: bool,
 }
 
 /// The messages of an input, each when its line is there: it may be a pipe that does not end.
@@ -91,15 +93,16 @@ impl Messages {
             self.ended = !bytes.ends_with(b"\n");
             self.line += 1;
             if let Some(message) = message_of(&bytes) {
-                return Ok(Some(Message { line: Some(self.line), bytes: message }));
+                let is_of_inbox = bytes.trim_ascii_start().starts_with(b"{");
+                return Ok(Some(Message { line: Some(self.line), bytes: message, is_of_inbox }));
             }
             if is_first {
                 self.ended = true;
                 self.read(&mut bytes, |input, bytes| input.read_to_end(bytes))?;
-                return Ok(Some(Message { line: None, bytes }));
+                return Ok(Some(Message { line: None, bytes, is_of_inbox: false }));
             }
             if !bytes.trim_ascii().is_empty() {
-                return Ok(Some(Message { line: Some(self.line), bytes }));
+                return Ok(Some(Message { line: Some(self.line), bytes, is_of_inbox: false }));
             }
         }
     }

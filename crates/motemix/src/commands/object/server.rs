@@ -1,5 +1,6 @@
 //! What a server signs for a device, and what the device makes of a command.
 
+use super::device::move_on;
 use super::{Kind, MOST_MESSAGE, input, kind, place, print, senml, unarmoured};
 use crate::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
 use crate::commands::id::source;
@@ -107,7 +108,7 @@ pub fn refused(what: &str, place: &str, error: ServersError) -> Failure {
 fn number(key: &Path, server: &Identity, to: &Target) -> Result<u64, Failure> {
     let counter = Counter::beside(key, server);
     if let Some(next) = to.next {
-        counter.move_to(next).map_err(Failure::broken)?;
+        move_on(&counter, next)?;
     }
     Ok(counter.take().map_err(Failure::failed)?.number())
 }
