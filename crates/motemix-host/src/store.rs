@@ -68,6 +68,16 @@ pub enum StoreProblem {
          key: `motemix loopix renew`"
     )]
     TagsLost,
+    /// A program that runs has it open, so nobody may go on with it in another way.
+    #[error("in use{by}; stop that program first, then do this again", by = by.as_ref().map_or_else(
+        || " by a program that runs".to_owned(), |by| format!(" by {by}")))]
+    Open {
+        /// The program, as far as the system tells.
+        by: Option<String>,
+    },
+    /// It is a file of ours, and none that is adopted: what it is, with a remedy.
+    #[error("it is {0}")]
+    NoStore(&'static str),
     /// There is nothing, and nothing was.
     #[error("there is no store, and there was none; check the path")]
     Nothing,

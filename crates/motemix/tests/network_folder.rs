@@ -4,7 +4,8 @@ mod program;
 
 use motemix_host::keys::DeviceKey;
 use motemix_readings::Counter;
-use program::{Network, Run, edit, mode, motemix};
+use program::{Network, Run, Running, edit, mode, motemix, wait_until};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -426,6 +427,36 @@ fn one_command_at_a_time_starts_or_stops_nodes() {
     motemix(["net", "status", dir]).succeeds();
     drop(other);
     motemix(["net", "down", dir]).succeeds();
+}
+
+/// The folder of a mix is lost, and comes back out of its backup.
+#[test]
+fn what_restore_says_to_do_next_lets_a_node_take_part_in_its_network_again() {
+    let running = Running::up(Network::init(&["--mixes", "3", "--motes", "1", "--mean-delay", "10ms"]));
+    let file = running.0.path("mix-1.backup");
+    let file = file.to_str().unwrap();
+    motemix(["backup", "--config", running.0.config("mix-1").to_str().unwrap(), file]).succeeds();
+    running.kill("mix-1");
+    fs::rename(running.0.path("nodes/mix-1"), running.0.path("lost")).unwrap();
+    let to = running.0.path("nodes/mix-1");
+    let said = motemix(["restore", file, "--to", to.to_str().unwrap()]).succeeds();
+    assert!(!to.join("documents").exists(), "all nodes of a network have one folder");
+    let commands: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("  motemix ")).collect();
+    assert_eq!(commands.len(), 2, "{said}");
+    for command in commands {
+        motemix(command.split(' ')).succeeds();
+    }
+    wait_until("all nodes are in the epoch that began early", || {
+        let status = running.status();
+        let epochs: Vec<_> = status.iter().map(|row| row["status"]["epoch"].as_u64()).collect();
+        let waits = |row: &Value| row["status"]["detail"]["document"].is_null();
+        !status.iter().any(waits) && epochs.iter().all(|epoch| *epoch == epochs[0])
+    });
+    running.send("mote-1", "all is well").succeeds();
+    // Elsewhere it cannot, and is told where it could.
+    let elsewhere = running.0.path("elsewhere");
+    let said = motemix(["restore", file, "--to", elsewhere.to_str().unwrap()]).succeeds();
+    assert!(said.contains("restore this one to DIR/nodes/mix-1, and"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Locks of files, and what the system says where it has none.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
@@ -26,14 +26,38 @@ pub fn refused_beside(path: &Path) -> Option<io::Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Not the file itself: whoever closes a file gives up all that this process has locked of it.
     let probe = tempfile::tempfile_in(folder).ok()?;
-    let whole = libc::flock {
-        l_type: libc::F_WRLCK as _,
-        l_whence: libc::SEEK_SET as _,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    fcntl(&probe, FcntlArg::F_SETLK(&whole)).err().map(Into::into)
+    fcntl(&probe, FcntlArg::F_SETLK(&WHOLE)).err().map(Into::into)
+}
+
+/// All of a file, for its one writer.
+const WHOLE: libc::flock =
+    libc::flock { l_type: libc::F_WRLCK as _, l_whence: libc::SEEK_SET as _, l_start: 0, l_len: 0, l_pid: 0 };
+
+/// Refuses a store of these files that a program has open: it has locked a part of one of them in
+/// the way of `SQLite`, for as long as it has. Only for files that this process has not open
+/// itself.
+pub(super) fn check_free(store: &Path, files: &[&Path]) -> Result<(), StoreError> {
+    for path in files {
+        let mut found = WHOLE;
+        let asked = File::open(path).map_err(|_| ()).and_then(|file| {
+            let asked = fcntl(&file, FcntlArg::F_GETLK(&mut found));
+            asked.map_err(|_| ())
+        });
+        // Where there is no file, or there are no locks, nobody is seen.
+        if asked.is_ok() && i32::from(found.l_type) != libc::F_UNLCK {
+            return Err(StoreError::new(store, StoreProblem::Open { by: name_of(found.l_pid) }));
+        }
+    }
+    Ok(())
+}
+
+/// A process by its number, and by its name if the system tells it.
+fn name_of(pid: libc::pid_t) -> Option<String> {
+    if pid <= 0 {
+        return None;
+    }
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    Some(name.map_or_else(|| format!("process {pid}"), |name| format!("process {pid} ({})", name.trim())))
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ pub struct Restore {
 /// from being taken twice. So a program refuses one that was emptied, removed, copied or replaced
 /// by an older one, and says what is lost. This command is the answer of whoever accepts that: a
 /// store that is there is used as it is from then on, and where it is gone or has no bytes the next
-/// program makes a new one. Nothing is removed. Stop the programs that use the store first.
+/// program makes a new one. Nothing is removed. A store that a program has open is refused (status
+/// 1): stop the program first. One that its program left so stays as it is.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

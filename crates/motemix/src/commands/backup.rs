@@ -17,7 +17,7 @@
 use super::load_config;
 use crate::cli::{Adopt, Backup, Restore};
 use crate::failure::Failure;
-use crate::network::{check_empty, check_sockets, make_whole};
+use crate::network::{NetworkDir, check_empty, check_sockets, make_whole};
 use crate::report::{self, counted};
 use anyhow::Context as _;
 use motemix_directory::{Epoch, UnixTime};
@@ -47,7 +47,7 @@ pub fn backup(args: &Backup) -> Result<(), Failure> {
     let mut archive = Archive::new();
     let now = unix_seconds();
     archive.add(FIRST, format!("{TITLE}\nnode {}\ntime {}\n", config.name, now.0).as_bytes())?;
-    archive.add("node.toml", &packed(&config)?)?;
+    archive.add("node.toml", &packed(&config, Path::new("documents"))?)?;
     let identity = config.directory.as_ref().and_then(|section| section.identity.as_ref());
     if let Some(path) = identity {
         // Whether it is one is found out now, and not when it is needed.
@@ -99,12 +99,48 @@ pub fn restore(args: &Restore) -> Result<(), Failure> {
     let mut told = String::new();
     make_whole(&args.to, |unfinished| {
         let time = unpack(&args.file, unfinished)?;
-        let config = load_config(&unfinished.join("node.toml"))?;
+        let mut config = load_config(&unfinished.join("node.toml"))?;
+        let network = network_of(&args.to, &config)?;
+        if let Some(network) = &network {
+            join(network, unfinished, &config)?;
+            config = load_config(&unfinished.join("node.toml"))?;
+        }
         let forgotten = moved_on(&config, time)?;
-        told = renewed(unfinished, &args.to, &config, time)? + &forgotten;
+        told = renewed(unfinished, &args.to, &config, network.as_ref(), time)? + &forgotten;
         Ok(())
     })?;
     Ok(report::print(told.as_bytes())?)
+}
+
+/// The network of `motemix net init` to whose nodes a folder belongs. Its documents are in one
+/// folder for all of them.
+fn network_of(to: &Path, config: &NodeConfig) -> Result<Option<NetworkDir>, Failure> {
+    let to = std::path::absolute(to).with_context(|| format!("cannot find {}", to.display()))?;
+    let root = to.parent().filter(|nodes| nodes.ends_with("nodes")).and_then(Path::parent);
+    let network = root.filter(|_| config.directory.is_none()).map(NetworkDir::new);
+    Ok(network.filter(|network| network.authority_key().exists() && network.documents().is_dir()))
+}
+
+/// A node that was unpacked gets its documents where all nodes of its network have theirs.
+fn join(network: &NetworkDir, unfinished: &Path, config: &NodeConfig) -> Result<(), Failure> {
+    let toml = unfinished.join("node.toml");
+    file::replace(&toml, 0o600, &packed(config, Path::new("../../documents"))?)
+        .with_context(|| format!("cannot write {}", toml.display()))?;
+    let own = Folder::new(&config.documents);
+    for epoch in own.epochs().unwrap_or_default() {
+        // One that is here is as new: all are signed here.
+        let (from, to) = (own.file(epoch), network.document(epoch));
+        if !to.exists() {
+            file::replace(&to, 0o644, &read(&from)?)
+                .with_context(|| format!("cannot write {}", to.display()))?;
+        }
+    }
+    match std::fs::remove_dir_all(own.path()) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Failure::failed(format!("{}: {error}", own.path().display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Goes on with what must not be used again, as far as a backup can: whoever restores it begins
@@ -143,11 +179,16 @@ fn number_after(next: u64, time: UnixTime) -> Result<u64, Failure> {
 
 pub fn adopt(args: &Adopt) -> Result<(), Failure> {
     let adopted = sqlite::adopt(&args.store).map_err(|error| match error.problem {
-        StoreProblem::Io(_) | StoreProblem::Full => Failure::failed(error),
+        StoreProblem::Io(_) | StoreProblem::Full | StoreProblem::Open { .. } => Failure::failed(error),
         _ => Failure::broken(error),
     })?;
     let store = args.store.display();
-    let text = match adopted {
+    let text = match &adopted {
+        Adopted::Sound => {
+            format!(
+                "{store}: it is the one that its program left, so nothing is to be done, and nothing was\n"
+            )
+        }
         Adopted::AsItIs => {
             format!("{store}: used as it is from now on; what came after it was copied is forgotten\n")
         }
@@ -157,11 +198,50 @@ pub fn adopt(args: &Adopt) -> Result<(), Failure> {
             aside.display()
         ),
     };
-    Ok(report::print(text.as_bytes())?)
+    let next = match adopted {
+        Adopted::Sound => "",
+        Adopted::AsItIs => after_a_copy(&args.store),
+        Adopted::Anew(_) => after_a_loss(&args.store),
+    };
+    Ok(report::print((text + next).as_bytes())?)
+}
+
+/// What is to be done after a store was begun anew. What was in it is known by its usual name.
+fn after_a_loss(store: &Path) -> &'static str {
+    match store.file_name().and_then(|name| name.to_str()) {
+        Some("devices.db") => {
+            "next: `motemix object authorise` puts each device into the list again, and each has to show its key and \
+             number again: `motemix object register KEY | motemix object verify --devices …`. A node that signs \
+             readings does that by itself, in place of every 256th reading\n"
+        }
+        Some("broker.sqlite") => "next: each device registers again (`motemix broker register`)\n",
+        Some("authority.db") => "next: `motemix authority add` admits each node again\n",
+        _ => "",
+    }
+}
+
+/// What is to be done after a copy was taken for the store.
+fn after_a_copy(store: &Path) -> &'static str {
+    match store.file_name().and_then(|name| name.to_str()) {
+        Some("devices.db") => {
+            "next: look whether all devices are in it (`motemix object devices`), and put those that are not into it \
+             (`motemix object authorise`). A device that the list does not believe, because its numbers are far \
+             ahead, registers: `motemix object register KEY | motemix object verify --devices …`\n"
+        }
+        Some("broker.sqlite") => "next: devices that registered after the copy register again\n",
+        Some("authority.db") => "next: nodes that were admitted after the copy are admitted again\n",
+        _ => "",
+    }
 }
 
 /// Makes mix keys for a node that was unpacked. What is to be told.
-fn renewed(folder: &Path, to: &Path, config: &NodeConfig, time: UnixTime) -> Result<String, Failure> {
+fn renewed(
+    folder: &Path,
+    to: &Path,
+    config: &NodeConfig,
+    network: Option<&NetworkDir>,
+    time: UnixTime,
+) -> Result<String, Failure> {
     let documents = Folder::new(&config.documents).epochs().unwrap_or_default();
     let section = config.directory.as_ref();
     let now = unix_time().as_secs();
@@ -184,24 +264,33 @@ fn renewed(folder: &Path, to: &Path, config: &NodeConfig, time: UnixTime) -> Res
         let path = folder.join(format!("{}.descriptor", config.name));
         file::replace(&path, 0o644, &signed).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let by_itself = if section.is_some() {
-        "it tells the authorities its new mix keys"
-    } else {
-        "put network documents that name its new mix keys into its folder `documents`"
+    let run = format!("motemix --log info node --config {}", to.join("node.toml").display());
+    let next = match network {
+        // The network's own command starts its nodes, and what it started before may still run.
+        Some(network) => {
+            let dir = to.parent().and_then(Path::parent).filter(|dir| !dir.as_os_str().is_empty());
+            let dir = dir.unwrap_or(network.path()).display();
+            format!("motemix net renew {dir} --early\n  motemix net up {dir}")
+        }
+        None if section.is_some() => format!("{run}\nit tells the authorities its new mix keys"),
+        None => format!(
+            "{run}\nand put network documents that name its new mix keys into its folder `documents`. A network of \
+             `motemix net init` has its nodes in its own folder DIR: restore this one to DIR/nodes/{}, and `motemix \
+             net renew DIR --early` makes such documents",
+            config.name
+        ),
     };
     Ok(format!(
         "{}: as it was at {time}, with new mix keys; it takes part again with the first network document that \
-         names them\nnext: make sure that the node before does not run any more, then\n  \
-         motemix --log info node --config {}\n{by_itself}\n",
+         names them\nnext: make sure that the node before does not run any more, then\n  {next}\n",
         config.name,
-        to.join("node.toml").display()
     ))
 }
 
 /// The configuration with paths to the members of a backup; sockets of others stay where they are.
-fn packed(config: &NodeConfig) -> Result<Vec<u8>, Failure> {
+fn packed(config: &NodeConfig, documents: &Path) -> Result<Vec<u8>, Failure> {
     let mut config = config.clone();
-    (config.key, config.documents, config.state) = ("node.key".into(), "documents".into(), "state".into());
+    (config.key, config.documents, config.state) = ("node.key".into(), documents.into(), "state".into());
     if let Some(identity) = config.directory.as_mut().and_then(|section| section.identity.as_mut()) {
         *identity = "identity.key".into();
     }

@@ -102,13 +102,15 @@ fn a_list_of_devices_that_vanished_believes_nothing_a_second_time() {
         desk.object(&["devices", "--devices", "@devices.db"]).fails(2, &words);
         let said = motemix(["adopt", &desk.text("devices.db")]).succeeds();
         if number < 2 {
-            assert!(said.contains("begins anew"), "{said}");
+            assert!(said.contains("begins anew") && said.contains("authorise` puts each device"), "{said}");
             desk.object(&["devices", "--devices", "@devices.db"]).fails(2, &["no such list"]);
             desk.authorise();
             continue;
         }
-        // Whoever adopts it has been told so.
-        assert!(said.contains("used as it is"), "{said}");
+        // Whoever adopts it has been told so, and what is to be done then.
+        assert!(said.contains("used as it is") && said.contains("`motemix object register KEY |"), "{said}");
+        let again = motemix(["adopt", &desk.text("devices.db")]).succeeds();
+        assert!(again.contains("nothing is to be done"), "{again}");
         desk.verify("before", &[]).fails(1, &["it arrived before"]);
         desk.verify("after", &[]).succeeds();
     }
@@ -126,6 +128,7 @@ fn a_list_of_devices_that_was_cut_or_copied_elsewhere_is_not_used() {
     desk.verify("after", &[]).fails(2, &["devices.db", "damaged"]);
     motemix(["adopt", &desk.text("devices.db")]).fails(2, &["devices.db", "damaged"]);
     // What is no store of ours is not adopted, nor is what never was.
+    motemix(["adopt", &desk.text("mote.key")]).fails(2, &["mote.key: it is a key, which is no store"]);
     motemix(["adopt", &desk.text("reading.cbor")]).fails(2, &["reading.cbor"]);
     motemix(["adopt", &desk.text("nothing")]).fails(2, &["there is no store", "check the path"]);
     // The file itself, put back in its place, is what it was.

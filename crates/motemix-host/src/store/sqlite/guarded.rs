@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::{self, Metadata};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{Layout, failure, write_ahead_log};
 use crate::store::store_mark::{Doubt, StoreMark};
-use crate::store::{StoreError, StoreProblem, file};
+use crate::store::{StoreError, StoreProblem, file, lock};
 
 /// The first two bytes of the application ids of all our stores: "mm".
 const OURS: i32 = 0x6d6d;
@@ -89,6 +89,8 @@ impl DerefMut for Guarded {
 /// How [`adopt`] went on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Adopted {
+    /// It is the one that its program left: nothing was to be done, and nothing was.
+    Sound,
     /// With the store as it is.
     AsItIs,
     /// With a new one, which the next program that uses it makes; what was there is here now.
@@ -97,12 +99,16 @@ pub enum Adopted {
 
 /// Goes on with a store that was copied or put back, as it is; or lets a new one begin in the place
 /// of one that is gone or has no bytes. A copy of what brokers store together elsewhere is put
-/// aside, to be read anew.
+/// aside, to be read anew. A store that its program left so is not touched.
 ///
 /// # Errors
-/// Nothing is or was there, it is none of our stores, damaged, or the system refuses.
+/// A program has it open, nothing is or was there, it is none of our stores, damaged, or the system
+/// refuses.
 pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
     let io = |error| StoreError::io(path, error);
+    // Before this process opens any of them. Of a store that is gone its parts may be open still.
+    let [log, index] = ["-wal", "-shm"].map(|ending| part(path, ending));
+    lock::check_free(path, &[path, &log, &index])?;
     let mut mark = StoreMark::of(path).map_err(io)?;
     let found = found(path)?;
     if found.as_ref().is_none_or(|found| found.len() == 0) {
@@ -113,6 +119,9 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
         }
         mark.remove().map_err(io)?;
         return Ok(Adopted::Anew(aside));
+    }
+    if let Some(what) = no_store(path).map_err(io)? {
+        return Err(StoreError::new(path, StoreProblem::NoStore(what)));
     }
     let failed = |error| failure(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -133,8 +142,35 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
         mark.remove().map_err(io)?;
         return Ok(Adopted::Anew(aside));
     }
+    if found.is_some_and(|found| mark.doubt(&found, changes).is_none()) {
+        return Ok(Adopted::Sound);
+    }
     mark.renew(changes).map_err(io)?;
     Ok(Adopted::AsItIs)
+}
+
+/// What a text file of ours is, such as a key, by its first line; `None` if it is none.
+fn no_store(path: &Path) -> std::io::Result<Option<&'static str>> {
+    let mut begin = Vec::new();
+    file::open(path)?.take(64).read_to_end(&mut begin)?;
+    let line = begin.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
+    Ok(line.and_then(|line| line.strip_prefix("motemix ")).map(|title| match title {
+        _ if title.starts_with("reading counter") => {
+            "a counter of readings and no store; `motemix object register KEY --next N` says which number is next"
+        }
+        _ if title.starts_with("obeyed servers") => {
+            "a list of servers and no store; `motemix id rotate` begins anew with another key"
+        }
+        _ if title.starts_with("store mark") => "the mark of a store; name the store, without `.mark`",
+        _ if title.contains("key") || title.contains("identity") => "a key, which is no store; check the path",
+        _ => "a file of motemix and no store; check the path",
+    }))
+}
+
+fn part(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// What a store consists of beside its mark, as endings of its name.
@@ -156,11 +192,7 @@ pub(super) fn put_log_aside(path: &Path) -> Result<(), StoreError> {
 
 fn rename_aside(path: &Path, parts: &[&str]) -> Result<Option<PathBuf>, StoreError> {
     let io = |error| StoreError::io(path, error);
-    let with = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
+    let with = |ending: &str| part(path, ending);
     let is_free = |ending: &String| !PARTS.iter().any(|part| with(&format!("{ending}{part}")).exists());
     let mut names = (1..).map(|number| format!(".aside-{number}"));
     let free = names.find(is_free).unwrap_or_default();
@@ -313,5 +345,32 @@ mod tests {
         fs::write(write_ahead_log(&store), "old").unwrap();
         assert_eq!(put_aside(&store).unwrap(), Some(folder.path().join("store.aside-1")));
         assert_eq!(fs::read(folder.path().join("store.aside-1-wal")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_store_that_is_sound_is_left_as_it_is_and_what_is_no_store_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let [store, key] = ["store", "key"].map(|name| folder.path().join(name));
+        let used = |number: u32| {
+            let open = GUARD.open(&store).unwrap();
+            open.execute("INSERT INTO numbers VALUES (?1)", [number]).unwrap();
+            open.note();
+        };
+        used(1);
+        let mark = crate::store::store_mark::path_of(&store);
+        let before = fs::read(&mark).unwrap();
+        assert_eq!((adopt(&store).unwrap(), adopt(&store).unwrap()), (Adopted::Sound, Adopted::Sound));
+        assert_eq!(fs::read(&mark).unwrap(), before);
+        used(2);
+        // Of a copy, once.
+        fs::copy(&store, &key).unwrap();
+        fs::rename(&key, &store).unwrap();
+        assert!(GUARD.open(&store).is_err());
+        assert_eq!((adopt(&store).unwrap(), adopt(&store).unwrap()), (Adopted::AsItIs, Adopted::Sound));
+        used(3);
+        fs::write(&key, "motemix device key 1\nseed 00\n").unwrap();
+        let said = adopt(&key).unwrap_err().to_string();
+        assert!(said.ends_with("key: it is a key, which is no store; check the path"), "{said}");
+        assert!(adopt(&mark).unwrap_err().to_string().contains("name the store, without `.mark`"));
     }
 }
