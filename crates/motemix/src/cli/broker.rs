@@ -103,8 +103,8 @@ pub struct BrokerAt {
 #[command(after_long_help = "\
 Example:
   motemix id new mote.key
-  motemix broker register 'coap://[::1]:5683' --key mote.key --place cellar \\
-      --purpose temperature")]
+  motemix broker register 'coap://[::1]:5683' --key mote.key --audience home \\
+      --place cellar --purpose temperature")]
 pub struct BrokerRegister {
     #[command(flatten)]
     pub broker: BrokerAt,
@@ -129,7 +129,7 @@ pub struct BrokerRegister {
 #[command(after_long_help = "\
 Example:
   echo '[{\"n\":\"t\",\"u\":\"Cel\",\"v\":21.5}]' | \\
-      motemix broker publish 'coap://[::1]:5683' --key mote.key")]
+      motemix broker publish 'coap://[::1]:5683' --key mote.key --audience home")]
 pub struct BrokerPublish {
     #[command(flatten)]
     pub broker: BrokerAt,
