@@ -2,15 +2,15 @@
 
 use core::arch::x86_64::{
     __m256i, _mm_cvtsi64_si128, _mm256_add_epi64, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi64,
-    _mm256_cmpgt_epi64, _mm256_extract_epi64, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_or_si256,
-    _mm256_set_epi64x, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64, _mm256_slli_epi64,
-    _mm256_srli_epi64, _mm256_sub_epi64, _mm256_xor_si256,
+    _mm256_cmpgt_epi64, _mm256_extract_epi64, _mm256_mul_epu32, _mm256_or_si256, _mm256_set_epi64x,
+    _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_sll_epi64, _mm256_slli_epi64, _mm256_srli_epi64,
+    _mm256_sub_epi64, _mm256_xor_si256,
 };
 
 use super::MOST;
-use super::add_product::add_product;
 use super::ladder::ladder;
-use super::ten_limbs::field_of_ten_limbs;
+use super::nine_limbs::field_of_nine_limbs;
+use super::rows::{add_row_of_2, add_row_of_3, add_row_of_4, add_row_of_5, add_row_of_6, add_row_of_8};
 
 pub(super) const LANES: usize = 4;
 /// So many groups of lanes share an inversion.
@@ -20,10 +20,10 @@ type Vector = __m256i;
 /// All bits of a lane, or none.
 type Mask = __m256i;
 
-field_of_ten_limbs!(#[target_feature(enable = "avx2")]);
+field_of_nine_limbs!(#[target_feature(enable = "avx2")]);
 ladder!(#[target_feature(enable = "avx2")]);
 #[cfg(test)]
-super::extremes::operations!(#[target_feature(enable = "avx2")], 10);
+super::extremes::operations!(#[target_feature(enable = "avx2")], 9);
 
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -90,14 +90,6 @@ fn shift_right<const BITS: i32>(a: Vector) -> Vector {
 #[inline]
 fn multiply(a: Vector, b: Vector) -> Vector {
     _mm256_mul_epu32(a, b)
-}
-
-/// 19 times a number below 2^32 / 19. A product of 64 bits would become three, because the compiler
-/// forgets that the number is short.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn times_19_short(a: Vector) -> Vector {
-    _mm256_mullo_epi32(a, splat(19))
 }
 
 #[target_feature(enable = "avx2")]

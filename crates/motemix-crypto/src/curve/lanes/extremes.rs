@@ -26,12 +26,13 @@ macro_rules! operations {
                 (x[i], y[i]) = (load(&a[i]), load(&b[i]));
             }
             let (factor, product) = (Factor(x), Product(y));
+            let (sum, difference) = Product(x).sum_and_difference(&product);
             let made = [
                 factor.times(&Factor(y)).0,
                 factor.squared().0,
                 factor.times_curve_constant_plus(&product).0,
-                Product(x).plus(&product).0,
-                Product(x).minus(&product).0,
+                sum.0,
+                difference.0,
             ];
             let mut limbs = [[[0; LANES]; $limbs]; 5];
             for i in 0..5 {
@@ -49,11 +50,14 @@ fn modulus() -> NonZero<U1024> {
     NonZero::new(U1024::ONE.shl_vartime(255).wrapping_sub(&U1024::from_u64(19))).expect("p")
 }
 
-/// The number modulo p that the limbs are, each at its place.
+/// The sum of the limbs, each at its place.
+fn sum(limbs: impl Iterator<Item = (u64, u32)>) -> U1024 {
+    limbs.fold(U1024::ZERO, |sum, (limb, place)| sum.wrapping_add(&U1024::from_u64(limb).shl_vartime(place)))
+}
+
+/// The number modulo p that the limbs are.
 fn number(limbs: impl Iterator<Item = (u64, u32)>) -> U1024 {
-    let sum = limbs
-        .fold(U1024::ZERO, |sum, (limb, place)| sum.wrapping_add(&U1024::from_u64(limb).shl_vartime(place)));
-    sum.rem_vartime(&modulus())
+    sum(limbs).rem_vartime(&modulus())
 }
 
 /// What the operations of two numbers are, modulo p.
@@ -75,8 +79,9 @@ fn sets(limbs: u32) -> impl Iterator<Item = u32> + Clone {
     (0..1 << limbs).rev().step_by(step)
 }
 
+/// The limbs of the one number are at most the former, those of the other the latter.
 fn check<const LANES: usize, const LIMBS: usize>(
-    most: [u64; LIMBS],
+    most: [[u64; LIMBS]; 2],
     places: [u32; LIMBS],
     differences: bool,
     operations: impl Fn(
@@ -85,6 +90,7 @@ fn check<const LANES: usize, const LIMBS: usize>(
     ) -> ([[[u64; LANES]; LIMBS]; 5], [[u64; LANES]; 4]),
 ) {
     let limbs_of = |set: u32, less: u64| -> [u64; LIMBS] {
+        let most = most[usize::from(less > 0)];
         core::array::from_fn(|i| if set >> i & 1 == 1 { most[i] - less } else { less })
     };
     let pairs: Vec<_> = sets(LIMBS as u32)
@@ -121,23 +127,26 @@ fn number_of_lane<const LANES: usize, const LIMBS: usize>(
     number(limbs.iter().map(|limb| limb[lane]).zip(places))
 }
 
-const PLACES_OF_TEN: [u32; 10] = [0, 26, 51, 77, 102, 128, 153, 179, 204, 230];
+const PLACES_OF_NINE: [u32; 9] = [0, 29, 58, 87, 116, 145, 174, 203, 232];
 const PLACES_OF_FIVE: [u32; 5] = [0, 51, 102, 153, 204];
 
 #[test]
-fn ten_limbs_agree_with_large_numbers() {
+fn nine_limbs_agree_with_large_numbers() {
     if Lanes::four().is_none() {
         std::eprintln!("NOT RUN: this processor has no AVX2");
         return;
     }
     // SAFETY: the processor has AVX2.
     let operations = |a: &_, b: &_| unsafe { avx2::operations(a, b) };
-    // As long as factors may be, then as products, and what is all ones.
-    for even in [u64::from(u32::MAX / 19), (1 << 27) - 38, (1 << 26) - 1] {
-        let most = core::array::from_fn(|i| if i % 2 == 0 { even } else { even / 2 - 1 });
-        // No more than 2·p may be taken away.
-        check(most, PLACES_OF_TEN, even < 1 << 27, operations);
-    }
+    let whole = |times: u64| core::array::from_fn(|i| times * ((1 << if i == 8 { 23 } else { 29 }) - 1));
+    // A difference and a sum, two products, and what is all ones but for the bits that are carried.
+    let longer = |times: u64| whole(times).map(|limb: u64| limb + (1 << 17) - 1);
+    let mut difference = longer(3);
+    difference[7] = (1 << 29) - 1;
+    check([difference, longer(2)], PLACES_OF_NINE, false, operations);
+    check([longer(2), longer(2)], PLACES_OF_NINE, false, operations);
+    check([longer(1), whole(1)], PLACES_OF_NINE, true, operations);
+    check([whole(1), whole(1)], PLACES_OF_NINE, true, operations);
 }
 
 #[test]
@@ -149,7 +158,7 @@ fn five_limbs_agree_with_large_numbers() {
     // SAFETY: the processor has AVX-512 with IFMA.
     let operations = |a: &_, b: &_| unsafe { ifma::operations(a, b) };
     for most in [(1 << 52) - 1, (1 << 51) + (1 << 15), (1 << 51) - 1] {
-        check([most; 5], PLACES_OF_FIVE, true, operations);
+        check([[most; 5]; 2], PLACES_OF_FIVE, true, operations);
     }
 }
 
@@ -180,14 +189,16 @@ fn words_are_canonical_near_multiples_of_p() {
         }
         if Lanes::four().is_some() {
             for half in [0, 4] {
-                let a: [[u64; 4]; 10] = core::array::from_fn(|i| {
+                let a: [[u64; 4]; 9] = core::array::from_fn(|i| {
                     core::array::from_fn(|lane| {
-                        let limb = limbs[half + lane][i / 2];
-                        if i % 2 == 0 { limb & ((1 << 26) - 1) } else { limb >> 26 }
+                        let limbs = limbs[half + lane].into_iter().zip(PLACES_OF_FIVE);
+                        let from_limb_on = sum(limbs).shr_vartime(PLACES_OF_NINE[i]).as_words()[0];
+                        // All that there is, in the last one.
+                        if i == 8 { from_limb_on } else { from_limb_on & ((1 << 29) - 1) }
                     })
                 });
                 // SAFETY: the processor has AVX2.
-                let (_, words) = unsafe { avx2::operations(&a, &[[0; 4]; 10]) };
+                let (_, words) = unsafe { avx2::operations(&a, &[[0; 4]; 9]) };
                 for lane in 0..4 {
                     let words = words.map(|word| word[lane]);
                     assert_eq!(words_of(&words), value(half + lane), "{:x?}", limbs[half + lane]);

@@ -150,12 +150,18 @@ macro_rules! field_of_five_limbs {
 
             #[$features]
             #[inline]
-            fn plus(&self, other: &Self) -> Factor {
+            fn times(&self, other: &Self) -> Self {
+                self.to_factor().times(&other.to_factor())
+            }
+
+            #[$features]
+            #[inline]
+            fn sum_and_difference(&self, other: &Self) -> (Factor, Factor) {
                 let mut sum = self.0;
                 for i in 0..5 {
                     sum[i] = add(sum[i], other.0[i]);
                 }
-                Self(sum).to_factor()
+                (Self(sum).to_factor(), self.minus(other))
             }
 
             #[$features]

@@ -44,18 +44,24 @@ macro_rules! ladder {
                 let swap = differs(set, swapped);
                 swapped = set;
 
-                let (a, b) = (x2.plus(&z2), x2.minus(&z2));
-                let (c, d) = (x3.plus(&z3), x3.minus(&z3));
+                // Taken apart by reference: by value, the compiler copies what was made.
+                let ab = x2.sum_and_difference(&z2);
+                let cd = x3.sum_and_difference(&z3);
+                let ((a, b), (c, d)) = ((&ab.0, &ab.1), (&cd.0, &cd.1));
                 // If the points are swapped, these two are swapped: their sum is the same, and the
                 // square of their difference. So only what is doubled has to be chosen.
-                let (da, cb) = (d.times(&a), c.times(&b));
-                let (a, b) = (a.or(swap, &c), b.or(swap, &d));
+                let da = d.times(a);
+                let cb = c.times(b);
+                let a = a.or(swap, c);
+                let b = b.or(swap, d);
                 // What needs a result comes as late as it can after it: a product takes longer than
                 // it keeps the multiplier busy.
-                let (aa, bb) = (a.squared(), b.squared());
-                x3 = da.plus(&cb).squared();
-                let square = da.minus(&cb).squared();
-                x2 = aa.to_factor().times(&bb.to_factor());
+                let aa = a.squared();
+                let bb = b.squared();
+                let of_both = da.sum_and_difference(&cb);
+                x3 = of_both.0.squared();
+                let square = of_both.1.squared();
+                x2 = aa.times(&bb);
                 // E·(B² + (a24 + 1)·E), which is RFC 7748's E·(A² + a24·E).
                 let e = aa.minus(&bb);
                 let sum = e.times_curve_constant_plus(&bb);

@@ -4,15 +4,13 @@
 //! | file | what |
 //! |---|---|
 //! | `ladder` | the Montgomery ladder, written once |
-//! | `five_limbs`, `ten_limbs` | the two fields that it works in |
-//! | `ifma`, `avx2` | the vectors that the fields are made of |
+//! | `five_limbs`, `nine_limbs` | the two fields that it works in |
+//! | `ifma`, `avx2`, `rows` | the vectors that the fields are made of |
 //! | `bounds` | the same ladder and fields on intervals: no limb of any input is too long |
 //!
 //! Which pairs go into lanes depends on their number alone, and each lane does the same whatever is
 //! in it.
 
-#[cfg(target_arch = "x86_64")]
-mod add_product;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(test)]
@@ -28,7 +26,9 @@ mod ifma;
 #[cfg(any(test, target_arch = "x86_64"))]
 mod ladder;
 #[cfg(any(test, target_arch = "x86_64"))]
-mod ten_limbs;
+mod nine_limbs;
+#[cfg(target_arch = "x86_64")]
+mod rows;
 
 use super::{Curve, POINT_LEN, Pair, PublicKey, SharedSecret};
 use crate::Secret;
