@@ -1,6 +1,7 @@
 //! LIONESS (Anderson and Biham, "Two Practical and Provably Secure Block Ciphers: BEAR and LION",
 //! FSE 1996): a block cipher as wide as the payload, so that one changed bit changes every bit.
 
+use crate::hash::SIDE_BY_SIDE;
 use crate::{Secret, WideHash, stream};
 
 /// Bytes of the left half: one hash output.
@@ -50,6 +51,31 @@ impl WideBlockKeys {
         xor_stream(left, self.round(2), SECOND_STREAM, right);
         xor_hash::<H>(left, self.round(1), right);
         xor_stream(left, self.round(0), FIRST_STREAM, right);
+    }
+
+    /// Decrypts blocks of one length in place, each with its own keys: hashes are made side by side.
+    ///
+    /// # Panics
+    /// If there is another number of keys, or if a block has fewer than 32 bytes.
+    pub fn decrypt_each<H: WideHash>(keys: &[Self], blocks: &mut [&mut [u8]]) {
+        assert_eq!(keys.len(), blocks.len(), "keys for each block");
+        let (keys_together, keys_alone) = keys.as_chunks::<SIDE_BY_SIDE>();
+        let (together, alone) = blocks.as_chunks_mut::<SIDE_BY_SIDE>();
+        for (keys, blocks) in keys_together.iter().zip(together) {
+            for (hash_round, stream_round, label) in [(3, 2, SECOND_STREAM), (1, 0, FIRST_STREAM)] {
+                let halves = blocks.each_ref().map(|block| block.split_at(LEFT_LEN));
+                let round_keys = keys.each_ref().map(|keys| keys.round(hash_round));
+                let digests = H::digests(round_keys, halves.map(|(_, right)| right));
+                for ((keys, block), digest) in keys.iter().zip(&mut *blocks).zip(&digests) {
+                    let (left, right) = self::halves(block);
+                    xor_into(left, digest.expose());
+                    xor_stream(left, keys.round(stream_round), label, right);
+                }
+            }
+        }
+        for (keys, block) in keys_alone.iter().zip(alone) {
+            keys.decrypt::<H>(block);
+        }
     }
 
     fn round(&self, round: usize) -> &[u8; 32] {

@@ -13,17 +13,18 @@
 
 use core::ops::DerefMut;
 
+use motemix_crypto::wide_block::WideBlockKeys;
 use motemix_crypto::{Curve, Pair, PublicKey, Secret};
 
 use crate::geometry::GROUP_ELEMENT_LEN;
 use crate::keys::{HeaderKeys, HopKey, MixKey, ReplayTag};
 use crate::message::Found;
 use crate::process::{
-    Forward, Hop, Keys, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours, advance, decrypt,
+    Forward, Hop, Keys, ProcessError, ReplayError, ReplayFilter, TurnRound, Yours, advance,
 };
 use crate::profile::Profile;
 use crate::reply::{HeaderId, TurnKey};
-use crate::routing::{Command, split_block};
+use crate::routing::{Command, NodeId, split_block};
 
 /// The most packets of a batch.
 pub const BATCH: usize = 16;
@@ -49,6 +50,8 @@ enum State<K> {
     Authentic(K),
     /// The replay filter has admitted it.
     Fresh,
+    /// The header's layer is removed.
+    Opened(Opened),
     Unwrapped(Result<Told, ProcessError>),
     /// It goes no further.
     Out,
@@ -138,13 +141,33 @@ impl<P: Profile, T, K: Copy> Batch<P, T, K> {
         }
     }
 
+    /// Of the packets whose command says that there is something in it.
+    fn decrypt_payloads(&mut self) {
+        let mut keys = [const { WideBlockKeys::new(Secret::zero()) }; BATCH];
+        let mut payloads: [&mut [u8]; BATCH] = core::array::from_fn(|_| [].as_mut_slice());
+        let mut count = 0;
+        let has_payload = |state: &State<K>| matches!(state, State::Opened(opened) if opened.has_payload());
+        for entry in self.present().filter(|entry| has_payload(&entry.state)) {
+            keys[count] = entry.keys.hop_key.payload_keys();
+            payloads[count] = &mut entry.packet.as_mut()[P::GEOMETRY.payload()];
+            count += 1;
+        }
+        WideBlockKeys::decrypt_each::<P::WideHash>(&keys[..count], &mut payloads[..count]);
+    }
+
     fn unwrap_layers(&mut self) {
+        for entry in self.present().filter(|entry| matches!(entry.state, State::Fresh)) {
+            let opened = open_header::<P>(entry.packet.as_mut(), &entry.keys.header);
+            entry.state = opened.map_or_else(|error| State::Unwrapped(Err(error)), State::Opened);
+        }
+        self.decrypt_payloads();
         let mut blindings = [const { Secret::zero() }; BATCH];
         let mut points = [PublicKey([0; GROUP_ELEMENT_LEN]); BATCH];
         let mut count = 0;
-        for entry in self.present().filter(|entry| matches!(entry.state, State::Fresh)) {
-            let Keys { hop_key, header } = &entry.keys;
-            let told = remove_layer::<P>(entry.packet.as_mut(), hop_key, header);
+        for entry in self.present() {
+            let State::Opened(opened) = entry.state else { continue };
+            let header = &entry.keys.header;
+            let told = opened.told::<P>(entry.packet.as_ref(), header);
             if told.is_ok_and(|told| told.leaves()) {
                 blindings[count] = header.blinding();
                 points[count] = group_element(entry.packet.as_ref());
@@ -216,38 +239,55 @@ impl Told {
     }
 }
 
-/// Removes the layer of header and payload, as `unwrap_layer` of a single packet: apart from it, so
-/// that boards have the shortest code for that one. What is left to do is to blind the group
-/// element of a packet that leaves.
-fn remove_layer<P: Profile>(
-    bytes: &mut [u8],
-    hop_key: &HopKey,
-    header: &HeaderKeys,
-) -> Result<Told, ProcessError> {
-    let (head, payload) = bytes.split_at_mut(P::GEOMETRY.header_len());
+/// What a header says, before the payload is decrypted.
+#[derive(Clone, Copy)]
+enum Opened {
+    Forward(NodeId),
+    TurnRound(NodeId),
+    Deliver,
+    Drop,
+    Yours(HeaderId),
+}
+
+/// Removes the layer of the header, as `unwrap_layer` of a single packet: apart from it, so that
+/// boards have the shortest code for that one. What is left to do is to decrypt the payload, if the
+/// packet [has one](Opened::has_payload) for this node, and to blind the group element of a packet
+/// that leaves.
+fn open_header<P: Profile>(bytes: &mut [u8], header: &HeaderKeys) -> Result<Opened, ProcessError> {
+    let (head, _) = bytes.split_at_mut(P::GEOMETRY.header_len());
     let (routing_info, header_mac) = head[GROUP_ELEMENT_LEN..].split_at_mut(P::GEOMETRY.routing_info_len());
 
     let (field, after_field) = split_block(advance(routing_info, header));
     header_mac.copy_from_slice(&after_field);
     // Disclosed: the command. It is for this node alone, which now does what it says.
-    let (next, turns) = match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
-        Command::Forward(next) => (next, false),
-        Command::TurnRound(next) => (next, true),
-        Command::Yours => return Ok(Told::Yours(HeaderId(after_field))),
-        Command::Drop => return Ok(Told::Drop),
-        Command::Deliver => {
-            decrypt::<P>(hop_key, payload);
-            return Found::parse(payload).map(Told::Deliver).ok_or(ProcessError::BadPayload);
-        }
-    };
-    decrypt::<P>(hop_key, payload);
-    let forward = Forward { next, delay: header.delay() };
-    // Disclosed: the command, as above.
-    Ok(if turns {
-        Told::TurnRound { forward, message: Found::parse(payload) }
-    } else {
-        Told::Forward(forward)
+    Ok(match Command::parse(field).ok_or(ProcessError::UnknownCommand)? {
+        Command::Forward(next) => Opened::Forward(next),
+        Command::TurnRound(next) => Opened::TurnRound(next),
+        Command::Yours => Opened::Yours(HeaderId(after_field)),
+        Command::Drop => Opened::Drop,
+        Command::Deliver => Opened::Deliver,
     })
+}
+
+impl Opened {
+    /// Whether the payload is to be decrypted.
+    const fn has_payload(self) -> bool {
+        matches!(self, Self::Forward(_) | Self::TurnRound(_) | Self::Deliver)
+    }
+
+    /// With what the payload says, now that it is decrypted.
+    fn told<P: Profile>(self, bytes: &[u8], header: &HeaderKeys) -> Result<Told, ProcessError> {
+        let found = || Found::parse(&bytes[P::GEOMETRY.payload()]);
+        let forward = |next| Forward { next, delay: header.delay() };
+        // Disclosed: the command, as above.
+        Ok(match self {
+            Self::Forward(next) => Told::Forward(forward(next)),
+            Self::TurnRound(next) => Told::TurnRound { forward: forward(next), message: found() },
+            Self::Deliver => Told::Deliver(found().ok_or(ProcessError::BadPayload)?),
+            Self::Drop => Told::Drop,
+            Self::Yours(header_id) => Told::Yours(header_id),
+        })
+    }
 }
 
 /// A batch whose header MACs have been checked. `H` leads to the [`Batch`].
