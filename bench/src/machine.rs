@@ -1,14 +1,59 @@
 //! Which processor this is, and staying on one core of it.
 
-use std::fs;
 use std::num::NonZero;
 use std::time::Duration;
+use std::{fmt, fs};
 
 use anyhow::{Context, Result};
+use motemix_crypto::Curve as _;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::ClockId;
 use nix::unistd::Pid;
+
+use crate::ours::HostCurve;
+
+/// What the processor has for many multiplications side by side. Figures differ by as much as the
+/// lanes, so there is a goal for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InstructionSet {
+    /// AVX-512 with IFMA.
+    Avx512,
+    /// AVX2.
+    Avx2,
+    /// Neither.
+    Scalar,
+}
+
+impl InstructionSet {
+    /// The one that motemix uses on this machine.
+    pub fn of_machine() -> Self {
+        match HostCurve::lanes() {
+            8 => Self::Avx512,
+            4 => Self::Avx2,
+            _ => Self::Scalar,
+        }
+    }
+
+    /// What is for this one, of what there is for AVX-512, for AVX2 and without either.
+    pub fn choose<T>(self, [avx512, avx2, scalar]: [T; 3]) -> T {
+        match self {
+            Self::Avx512 => avx512,
+            Self::Avx2 => avx2,
+            Self::Scalar => scalar,
+        }
+    }
+}
+
+impl fmt::Display for InstructionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Avx512 => "AVX-512 IFMA, eight lanes",
+            Self::Avx2 => "AVX2, four lanes",
+            Self::Scalar => "none, one multiplication after the other",
+        })
+    }
+}
 
 /// What a reader has to know about the machine to judge the figures.
 pub struct Machine {

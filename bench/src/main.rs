@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use lexopt::prelude::*;
 use motemix_bench::load::forwarder::{self, Format};
 use motemix_bench::load::process;
-use motemix_bench::machine::{self, Machine};
+use motemix_bench::machine::{self, InstructionSet, Machine};
 use motemix_bench::ours::HostCurve;
 use motemix_bench::report::{self, Row};
 use motemix_bench::rows::forward::Load;
@@ -153,7 +153,12 @@ fn bench(quick: bool, only: Option<Group>, json: &Path, programs: &Path) -> Resu
         rows.extend(measured);
         lines.extend(more);
     }
-    println!("Machine: {}; curve: {}", machine.line(), HostCurve::backend());
+    println!(
+        "Machine: {}; instruction set: {}; curve: {}",
+        machine.line(),
+        InstructionSet::of_machine(),
+        HostCurve::backend()
+    );
     show(&rows, &lines, json)
 }
 

@@ -18,6 +18,8 @@ use tempfile::TempDir;
 use crate::load::process::{Cores, UnderLoad};
 use crate::machine::Machine;
 
+/// Epochs begin at multiples of their length since 1970, so the first one may end in a second.
+const EPOCHS: &str = "6";
 const MIX: &str = "mix-1";
 const RECEIVER: &str = "receiver";
 
@@ -25,6 +27,7 @@ const RECEIVER: &str = "receiver";
 /// forwarding is measured. What a link's protection costs has rows of its own.
 pub struct TestNetwork {
     folder: TempDir,
+    documents: Documents,
     network: Network,
 }
 
@@ -48,7 +51,7 @@ impl TestNetwork {
         command.args(["--mean-delay", "0s", "--loop-cover", "0s", "--drop-cover", "0s"]);
         // The generator sends packets as they are, and the peers' loops know no protection.
         command.arg("--plain-links");
-        command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", "2"]);
+        command.args(["--host", "127.0.0.1", "--base-port", "0", "--epochs", EPOCHS]);
         // More than is driven through it: a filter that has to last for longer would keep some of
         // its places.
         command.args(["--rate", "60000", "--epoch-length", "20min"]);
@@ -58,10 +61,9 @@ impl TestNetwork {
 
         let config = NodeConfig::load(folder.path().join("nodes").join(RECEIVER).join("node.toml"))?;
         std::fs::create_dir_all(&config.state)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
-        let now = UnixTime(now.as_secs());
-        let network = Documents::open(&config)?.current(now, Epoch(0), |_| anyhow::Ok(()))?;
-        Ok(Self { folder, network })
+        let documents = Documents::open(&config)?;
+        let network = in_force(&documents)?;
+        Ok(Self { folder, documents, network })
     }
 
     /// Starts the mix, which is to use its processor like this.
@@ -90,11 +92,13 @@ impl TestNetwork {
         UdpSocket::bind(self.address(RECEIVER)?).context("taking the receiver's place")
     }
 
-    /// From the mix to the receiver.
+    /// From the mix to the receiver, with the mix keys of the present epoch: those of an epoch that
+    /// has ended open nothing any more.
     pub fn path(&self) -> Result<[PathHop; 2]> {
+        let network = in_force(&self.documents)?;
         let hop = |name| {
-            let id = self.network.find(name)?;
-            Some(PathHop { id, mix_key: self.network.node(id)?.mix_key })
+            let id = network.find(name)?;
+            Some(PathHop { id, mix_key: network.node(id)?.mix_key })
         };
         let hops = hop(MIX).zip(hop(RECEIVER)).map(|(mix, receiver)| [mix, receiver]);
         hops.context("the network has no mix or no receiver")
@@ -104,4 +108,9 @@ impl TestNetwork {
         let node = self.network.find(name).and_then(|id| self.network.node(id));
         node.and_then(|node| node.addresses.first()).copied().with_context(|| format!("no address of {name}"))
     }
+}
+
+fn in_force(documents: &Documents) -> Result<Network> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    documents.current(UnixTime(now.as_secs()), Epoch(0), |_| anyhow::Ok(()))
 }
