@@ -36,6 +36,7 @@ builtins.basestring = str
 from kpn_senml import SenmlPack, SenmlRecord  # noqa: E402
 
 CONTEXT = "motemix/1 context"
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class Refused(Exception):
@@ -113,9 +114,13 @@ def jws_verify(algorithm_text: str, key: bytes, jws_text: str, understood: bool)
 
 
 def jws_sign(algorithm_text: str, key: bytes, header_text: str, payload: bytes) -> dict:
-    """A JWS."""
+    """A JWS. joserfc writes either of two signatures of ES256: readings have the one whose s is the smaller."""
     header, private = json.loads(header_text), jose_key(algorithm_text, key, True)
-    return {"jws_text": jws.serialize_compact(header, payload, private, registry=registry(True))}
+    while True:
+        text = jws.serialize_compact(header, payload, private, registry=registry(True))
+        s = base64.urlsafe_b64decode(text.rsplit(".", 1)[1] + "==")[32:]
+        if algorithm_text == "ed25519" or int.from_bytes(s, "big") <= P256_ORDER // 2:
+            return {"jws_text": text}
 
 
 def senml_read(name_text: str, pack: bytes, form_text: str) -> dict:
