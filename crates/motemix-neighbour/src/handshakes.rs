@@ -41,7 +41,6 @@ mod credentials;
 mod drops;
 
 use core::fmt;
-use core::time::Duration;
 
 use motemix_crypto::secret::{self, Secret};
 use motemix_time::Instant;
@@ -265,12 +264,12 @@ impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
     pub fn set_identity(&mut self, identity: Option<Identity<S>>) {
         if identity.is_some() {
             self.identity = identity;
-            return;
+        } else {
+            self.call.end();
+            self.answer.end();
+            // A constant: what is made on the stack is copied with what lay there.
+            self.identity = const { None };
         }
-        self.call.end();
-        self.answer.end();
-        // A constant: what is made on the stack is copied with what lay there.
-        self.identity = const { None };
     }
 
     /// This node is at another address from now on, if it is another: handshakes that are under way
@@ -495,9 +494,4 @@ fn key_of(session: &Session) -> Result<Secret<KEY_LEN>, Refused> {
     let mut key = Secret::zero();
     session.exporter(KEY_LABEL, &[], key.expose_mut())?;
     Ok(key)
-}
-
-/// From half to one and a half of a time, so that neighbours that began at once do not go on so.
-fn jittered<R: CryptoRng + ?Sized>(time: Duration, rng: &mut R) -> Duration {
-    time / 2 + time.saturating_mul(rng.next_u32() >> 24) / 256
 }

@@ -15,7 +15,7 @@ use super::bytes::Bytes;
 use super::cookie::{COOKIE_LEN, ECHO_LEN, echo_of};
 use super::{
     Admission, CONNECTION, Failure, HELLO, HandshakeDrop, Identity, KEY_LEN, MESSAGE_1, MESSAGE_3, Peer,
-    Transmit, jittered, key_of, with_own, with_peer,
+    Transmit, key_of, with_own, with_peer,
 };
 
 /// A hello is sent again after this time, then each time after twice as long.
@@ -403,4 +403,9 @@ impl<S: CipherSuite, const LEN: usize> Call<S, LEN> {
     const fn is_waiting(&self) -> bool {
         matches!(self.step, Step::Hello | Step::Message1 | Step::Message3)
     }
+}
+
+/// From half to one and a half of a time, so that neighbours that began at once do not go on so.
+fn jittered<R: CryptoRng + ?Sized>(time: Duration, rng: &mut R) -> Duration {
+    time / 2 + time.saturating_mul(rng.next_u32() >> 24) / 256
 }
