@@ -18,6 +18,12 @@ fn main() {
             println!("cargo:rustc-cfg={core}");
         }
     }
+    // Vectors with a multiplier of 32 bits by 32, in each program for the target.
+    println!("cargo:rustc-check-cfg=cfg(neon)");
+    let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    if target.starts_with("aarch64") && features.split(',').any(|feature| feature == "neon") {
+        println!("cargo:rustc-cfg=neon");
+    }
     // A program that is to be small has a smaller table too.
     println!("cargo:rustc-check-cfg=cfg(little_code)");
     if matches!(std::env::var("OPT_LEVEL").as_deref(), Ok("s" | "z")) {

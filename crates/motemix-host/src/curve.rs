@@ -19,6 +19,7 @@ impl HostCurve {
             (true, 8) => "graviola, eight lanes of AVX-512",
             (true, 4) => "graviola, four lanes of AVX2",
             (true, _) => "graviola",
+            (false, 2) => "portable, two lanes of NEON",
             (false, 8) => "portable, eight lanes of AVX-512",
             (false, 4) => "portable, four lanes of AVX2",
             (false, _) => "portable",
@@ -46,16 +47,21 @@ impl Curve for HostCurve {
     }
 
     fn lanes() -> usize {
-        Lanes::fastest().map_or(1, Lanes::count)
+        fastest_lanes().map_or(1, Lanes::count)
     }
 
     fn public_keys(secrets: &[&Secret<32>], keys: &mut [PublicKey]) {
-        lanes::public_keys::<Self>(Lanes::fastest(), secrets, keys);
+        lanes::public_keys::<Self>(fastest_lanes(), secrets, keys);
     }
 
     fn diffie_hellman_batch(pairs: &[Pair<'_>], shared: &mut [Option<SharedSecret>]) {
-        lanes::diffie_hellman_batch::<Self>(Lanes::fastest(), pairs, shared);
+        lanes::diffie_hellman_batch::<Self>(fastest_lanes(), pairs, shared);
     }
+}
+
+/// Those in which a multiplication takes less than alone. Two lanes are no match for graviola.
+fn fastest_lanes() -> Option<Lanes> {
+    Lanes::fastest().filter(|lanes| lanes.count() > 2 || !fast::is_available())
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `ladder` | the Montgomery ladder, written once |
 //! | `five_limbs`, `nine_limbs` | the two fields that it works in |
-//! | `ifma`, `avx2`, `rows` | the vectors that the fields are made of |
+//! | `ifma`, `avx2`, `rows`, `neon` | the vectors that the fields are made of |
 //! | `bounds` | the same ladder and fields on intervals: no limb of any input is too long |
 //!
 //! Which pairs go into lanes depends on their number alone, and each lane does the same whatever is
@@ -15,7 +15,7 @@
 mod avx2;
 #[cfg(test)]
 mod bounds;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", neon))]
 mod detected;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod extremes;
@@ -23,16 +23,18 @@ mod extremes;
 mod five_limbs;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
-#[cfg(any(test, target_arch = "x86_64"))]
+#[cfg(any(test, target_arch = "x86_64", neon))]
 mod ladder;
-#[cfg(any(test, target_arch = "x86_64"))]
+#[cfg(neon)]
+mod neon;
+#[cfg(any(test, target_arch = "x86_64", neon))]
 mod nine_limbs;
 #[cfg(target_arch = "x86_64")]
 mod rows;
 
 use super::{Curve, POINT_LEN, Pair, PublicKey, SharedSecret};
 use crate::Secret;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", neon))]
 use crate::secret::wiped;
 
 /// So many multiplications share an inversion.
@@ -42,7 +44,7 @@ const WORTHWHILE: usize = 3;
 /// The same for public keys, which cost a third of a pair when made alone. Four lanes never pay.
 const KEYS_WORTHWHILE: usize = 7;
 /// More than the ladder and what it calls keep on the stack.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", neon))]
 const STACK_LEN: usize = 24 * 1024;
 const BASE: PublicKey = {
     let mut base = [0; POINT_LEN];
@@ -51,7 +53,7 @@ const BASE: PublicKey = {
 };
 
 /// Words of 64 bits, little-endian, of N numbers of 256 bits: `[i][lane]` is word i of a lane's.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", neon))]
 type Words<const N: usize> = [[u64; N]; 4];
 
 /// The vectors of a processor: there is a value only of what this one has.
@@ -60,6 +62,8 @@ pub struct Lanes(Kind);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
+    #[cfg(neon)]
+    Two(detected::Neon),
     #[cfg(target_arch = "x86_64")]
     Four(detected::Avx2),
     #[cfg(target_arch = "x86_64")]
@@ -69,7 +73,20 @@ enum Kind {
 impl Lanes {
     /// The fastest that this processor has.
     pub fn fastest() -> Option<Self> {
-        Self::eight().or_else(Self::four)
+        Self::eight().or_else(Self::four).or_else(Self::two)
+    }
+
+    /// Two lanes of NEON. They take fewer instructions than a compiler's multiplications one after
+    /// the other, and more than graviola's.
+    pub fn two() -> Option<Self> {
+        #[cfg(neon)]
+        {
+            Some(Self(Kind::Two(detected::Neon::detected())))
+        }
+        #[cfg(not(neon))]
+        {
+            None
+        }
     }
 
     /// Four lanes of AVX2.
@@ -99,6 +116,8 @@ impl Lanes {
     /// How many multiplications are done side by side.
     pub fn count(self) -> usize {
         match self.0 {
+            #[cfg(neon)]
+            Kind::Two(_) => neon::LANES,
             #[cfg(target_arch = "x86_64")]
             Kind::Four(_) => avx2::LANES,
             #[cfg(target_arch = "x86_64")]
@@ -113,9 +132,13 @@ impl Lanes {
     }
 
     /// Multiplies at most `MOST` pairs, and does with each product what is to be done.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))] // there is no `self` elsewhere
+    #[cfg_attr(not(any(target_arch = "x86_64", neon)), allow(unused_variables))] // there is no `self` elsewhere
     fn multiply(self, pairs: &[Pair<'_>], each: impl FnMut(usize, &Secret<32>)) {
         match self.0 {
+            #[cfg(neon)]
+            Kind::Two(neon) => {
+                multiply::<2, 16>(pairs, each, |scalars, points| neon.multiply_each(scalars, points));
+            }
             #[cfg(target_arch = "x86_64")]
             Kind::Four(avx2) => {
                 multiply::<4, 8>(pairs, each, |scalars, points| avx2.multiply_each(scalars, points));
@@ -179,7 +202,7 @@ pub fn public_keys<C: Curve>(lanes: Option<Lanes>, secrets: &[&Secret<32>], keys
 }
 
 /// Lanes without a pair multiply a point that nobody has.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", neon))]
 fn multiply<const LANES: usize, const GROUPS: usize>(
     pairs: &[Pair<'_>],
     mut each: impl FnMut(usize, &Secret<32>),
