@@ -72,7 +72,8 @@ pub fn drive(socket: &UdpSocket, node: SocketAddr, packets: &Packets, window: us
         }
         thread::sleep(REST);
     }
-    let (before, begin) = warm.with_context(|| format!("only {received} of {sent} packets came out: too few to measure a rate"))?;
+    let too_few = || format!("{received} of {sent} packets came out, too few to measure a rate");
+    let (before, begin) = warm.with_context(too_few)?;
     let rate = (received - before) as f64 / last_arrival.duration_since(begin).as_secs_f64();
     Ok(Outcome { sent, received, rate })
 }

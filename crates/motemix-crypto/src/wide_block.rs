@@ -53,7 +53,7 @@ impl WideBlockKeys {
         xor_stream(left, self.round(0), FIRST_STREAM, right);
     }
 
-    /// Decrypts blocks of one length in place, each with its own keys: hashes are made side by side.
+    /// Decrypts blocks of one length in place, each with its keys: hashes are made side by side.
     ///
     /// # Panics
     /// If there is another number of keys, or if a block has fewer than 32 bytes.

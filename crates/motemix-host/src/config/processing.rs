@@ -31,7 +31,8 @@ impl Default for Processing {
 impl Processing {
     /// The most threads that one may ask for.
     const MOST_THREADS: u16 = 1024;
-    /// Four lanes of AVX2 do sixteen packets in it. Mean delays of mixes are ten times as long and more.
+    /// Four lanes of AVX2 do sixteen packets in it. Mean delays of mixes are ten times as long and
+    /// more.
     const BATCH_TIME: Duration = Duration::from_millis(1);
     /// A batch that takes longer holds up timers as well.
     const LONGEST_BATCH: Duration = Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! The field modulo p = 2^255 − 19 in nine limbs of 29 bits, for processors that multiply 32 bits by
-//! 32. Bounds: `docs/curve-arithmetic.md`.
+//! The field modulo p = 2^255 − 19 in nine limbs of 29 bits, for processors that multiply 32 bits
+//! by 32. Bounds: `docs/curve-arithmetic.md`.
 
 /// Makes `Factor` and `Product` of the vector that is in scope.
 macro_rules! field_of_nine_limbs {
@@ -155,8 +155,8 @@ macro_rules! field_of_nine_limbs {
                 product(&self.0, &other.0)
             }
 
-            // Written into the ladder, both are made beside other ones, of more limbs than there are
-            // registers.
+            // Written into the ladder, both are made beside other ones, of more limbs than there
+            // are registers.
             #[$features]
             #[inline(never)]
             fn sum_and_difference(&self, other: &Self) -> (Factor, Factor) {
@@ -188,8 +188,8 @@ macro_rules! field_of_nine_limbs {
             }
         }
 
-        /// Row by row: each has one limb of `a`, and after it the lowest sum is complete. So no more
-        /// than nine sums are in registers.
+        /// Row by row: each has one limb of `a`, and after it the lowest sum is complete. So no
+        /// more than nine sums are in registers.
         #[$features]
         #[inline(never)]
         fn product(a: &[Vector; 9], b: &[Vector; 9]) -> Product {

@@ -6,16 +6,16 @@
 use core::arch::asm;
 use core::arch::x86_64::__m256i;
 
-/// Makes a function for rows of so many products: `sums[from + i] += a · b[i]`, of the lower 32 bits
-/// of each lane.
+/// Makes a function for rows of so many products: `sums[from + i] += a · b[i]`, of the lower 32
+/// bits of each lane.
 macro_rules! rows {
     ($($name:ident($count:literal): $($sum:ident $at:literal),+;)+) => { $(
         #[target_feature(enable = "avx2")]
         #[inline]
         pub(super) fn $name(sums: &mut [__m256i; 17], from: usize, a: __m256i, b: &[__m256i; $count]) {
             $(let mut $sum = sums[from + $at];)+
-            // SAFETY: both instructions are of AVX2, which the caller's processor has. They read the
-            // vectors of `b`, change the registers that are named, and neither memory nor flags.
+            // SAFETY: both instructions are of AVX2, which the caller's processor has. They read
+            // the vectors of `b`, change the registers that are named, and neither memory nor flags.
             unsafe {
                 asm!(
                     $(
