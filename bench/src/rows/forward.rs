@@ -247,10 +247,13 @@ fn compare<P: Profile>(
         node.process.resident_kib()?,
     )];
     lines.push(format!(
-        "{what}: a packet takes {:.2} µs of the processor, {:.2} µs one by one: {:.2} times as many for each second of it",
+        "{what}: a packet takes {:.2} µs of the processor, {:.2} µs one by one and {:.2} µs in the peer's loop: \
+         {:.2} and {:.2} times as many for each second of it",
         node.processor(),
         singles.processor(),
+        theirs.processor(),
         singles.processor() / node.processor(),
+        theirs.processor() / node.processor(),
     ));
     let goal = |row: Row, goal| if names.has_goals { row.at_least(goal) } else { row };
     let beside = |what, ours: &Side<'_>, peer, theirs: &Side<'_>| {
