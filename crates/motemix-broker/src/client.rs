@@ -37,12 +37,12 @@ pub enum ClientError {
     #[error("{0}: {why}", why = unreachable(.0, .1))]
     Unreachable(Address, #[source] io::Error),
     /// The broker did not answer.
-    #[error("{0} does not answer; look whether the broker runs, and where it listens")]
+    #[error("{0} does not answer; see whether the broker runs, and where it listens")]
     Silent(Address),
 }
 
 fn unreachable(broker: &Address, error: &io::Error) -> String {
-    let remedy = "look whether the broker runs, and where it listens";
+    let remedy = "see whether the broker runs, and where it listens";
     let address = broker.host().and_then(|host| motemix_host::address::parse(host).ok());
     address.map_or_else(
         || format!("{error}; {remedy}"),

@@ -82,7 +82,7 @@ impl Desk {
         let list = format!("identity,place,purpose\n{},cellar,temperature\n", self.identity());
         fs::write(self.path("kit.csv"), list).unwrap();
         let said = self.object(&["authorise", "--devices", "@devices.db", "@kit.csv"]).succeeds();
-        assert_eq!(said, "1 device is in the list, 1 of them new\n");
+        assert_eq!(said, "1 device is put into the list\n");
     }
 }
 
@@ -362,7 +362,7 @@ fn a_wrong_line_of_a_list_is_named_and_nothing_changes() {
         format!("identity,place,purpose\nMOTEMIX:ID:{},cellar,\n{grouped},attic,\n", identity.to_uppercase());
     fs::write(desk.path("scanned.csv"), scanned).unwrap();
     let said = desk.object(&["authorise", "--devices", "@devices.db", "@scanned.csv"]).succeeds();
-    assert_eq!(said, "2 devices are in the list, 1 of them new\n");
+    assert_eq!(said, "1 device is put into the list; 1 is there already\n");
 }
 
 #[test]

@@ -67,7 +67,8 @@ impl Documents {
     }
 
     /// The earliest document of an epoch that begins after `now` and has this node, as `usable`
-    /// says, and when it begins. Reads what is new in the folder: for a node that does nothing else.
+    /// says, and when it begins. Reads what is new in the folder: for a node that does nothing
+    /// else.
     pub fn awaited(
         &self,
         outlook: &mut Outlook,

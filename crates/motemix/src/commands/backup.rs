@@ -282,7 +282,7 @@ fn renewed(
     };
     Ok(format!(
         "{}: as it was at {time}, with new mix keys; it takes part again with the first network document that \
-         names them\nnext: make sure that the node before does not run any more, then\n  {next}\n",
+         names them\nnext: make sure that the earlier node does not run any more, then\n  {next}\n",
         config.name,
     ))
 }

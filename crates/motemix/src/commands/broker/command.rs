@@ -23,7 +23,7 @@ pub async fn command(args: &BrokerCommand) -> Result<(), Failure> {
     let found = topics::found(&ask(&client, topics::named(&name), "look for the device").await?);
     let topic = found.first().ok_or_else(|| {
         Failure::failed(format!(
-            "{}: no receiver takes commands for {}; look whether its receiver runs and has it in its list",
+            "{}: no receiver takes commands for {}; see whether its receiver runs, and has the device in its list",
             args.broker.at,
             hex::encode(short)
         ))

@@ -64,7 +64,12 @@ pub fn authorise(args: &ObjectAuthorise) -> Result<(), Failure> {
     } else {
         let count = listed.len() as u64;
         let new = add(&mut devices, &listed).map_err(|error| full(path, error))?;
-        format!("{} in the list, {new} of them new\n", counted(count, "device is", "devices are"))
+        let old = if new == count {
+            String::new()
+        } else {
+            format!("; {} there already", counted(count - new, "is", "are"))
+        };
+        format!("{} put into the list{old}\n", counted(new, "device is", "devices are"))
     };
     Ok(report::print(said.as_bytes())?)
 }
