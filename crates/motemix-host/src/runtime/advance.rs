@@ -5,7 +5,7 @@ use std::time::{Duration, Instant as HostInstant};
 use motemix_directory::{Epoch, UnixTime};
 use motemix_sphinx::Profile;
 
-use super::driver::Driver;
+use super::driver::{Driver, WithoutDocument};
 use super::epochs::{Due, Epochs};
 use super::patience::comes_by_itself;
 use super::{RuntimeError, WallClock, find_me, without_document};
@@ -230,11 +230,12 @@ impl<P: Profile + 'static> Driver<'_, P> {
         let comes = reason
             .as_ref()
             .map_or(self.config.directory.is_some(), |error| comes_by_itself(self.config, error));
+        let is_of_others = matches!(reason, Some(RuntimeError::NotMe { .. }));
         let problem = reason.map_or_else(
             || format!("the network document expired at {}", self.epochs.valid_until()),
             |error| without_document(self.config, &error),
         );
-        self.examination.without_document(problem, comes);
+        self.examination.without_document(WithoutDocument { problem, comes, is_of_others });
     }
 
     fn erase_before(&mut self, epoch: Epoch) -> Result<(), RuntimeError> {

@@ -37,7 +37,7 @@ use crate::memory;
 use crate::rng::HostRng;
 use crate::supervisor::Supervisor;
 use examine::Examination;
-pub(super) use examine::{passes, waits};
+pub(super) use examine::{WithoutDocument, passes, waits};
 use intake::Intake;
 
 /// How often the wall clock is looked at.

@@ -79,6 +79,23 @@ pub(super) fn comes_by_itself(config: &NodeConfig, error: &RuntimeError) -> bool
         }
 }
 
+/// A node that is new to the network, or has new keys, is in documents of later epochs already, and
+/// has nothing to do but wait for the first of these. `usable` finds it in one.
+pub(super) fn named_later(
+    documents: &Documents,
+    outlook: &mut Outlook,
+    now: UnixTime,
+    usable: impl Fn(&Network) -> Result<NodeId, RuntimeError>,
+) -> Option<Reason> {
+    let usable = |network: &_| usable(network).map(drop).map_err(|error| error.to_string());
+    let (epoch, begins) = documents.awaited(outlook, now, usable)?;
+    let words = format!(
+        "this node takes part from epoch {epoch} on, which begins at {begins}: earlier network documents do not have \
+         it with its present keys. Until then it sends nothing, and nothing is to be done"
+    );
+    Some(Reason::starting(Concern::Documents, words))
+}
+
 /// Who waits for a document, and for room.
 pub(super) struct Patience<'a> {
     pub(super) config: &'a NodeConfig,
@@ -159,7 +176,10 @@ impl Patience<'_> {
 
     fn without_document(&mut self, error: &RuntimeError) -> Reason {
         if matches!(error, RuntimeError::NotMe { .. })
-            && let Some(waits) = self.named_later()
+            && let Some(waits) = {
+                let usable = |network: &_| find_me(self.config, self.key, network, self.config.own_id());
+                named_later(self.documents, &mut self.outlook, self.time.now(), usable)
+            }
         {
             return waits;
         }
@@ -171,22 +191,6 @@ impl Patience<'_> {
         }
         let reason = if comes { Reason::starting } else { Reason::failing };
         reason(Concern::Documents, words)
-    }
-
-    /// A node that is new to the network, or has new keys, is in documents of later epochs already,
-    /// and has nothing to do but wait for the first of these.
-    fn named_later(&mut self) -> Option<Reason> {
-        let Self { config, documents, key, time, outlook, .. } = self;
-        let usable = |network: &_| match find_me(config, key, network, config.own_id()) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        };
-        let (epoch, begins) = documents.awaited(outlook, time.now(), usable)?;
-        let words = format!(
-            "this node takes part from epoch {epoch} on, which begins at {begins}: earlier network documents do not \
-             have it with its present keys. Until then it sends nothing, and nothing is to be done"
-        );
-        Some(Reason::starting(Concern::Documents, words))
     }
 
     /// Answers a request, one to send something with a refusal; `true` if the node is to end.

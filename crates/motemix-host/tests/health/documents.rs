@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, hours, parameters, start, try_start};
 use crate::{healthz, wait_until, words};
+use motemix_crypto::PublicKey;
 use motemix_host::clock::unix_seconds;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, Health, State};
@@ -53,6 +54,27 @@ fn a_node_that_starts_between_two_documents_says_so_and_begins_with_the_next() {
     wait_until("all begin", || nodes.iter().all(|node| node.status().health == Health::default()));
     assert!(nodes[SENDER].is_acknowledged("in time"));
     nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
+fn a_node_that_a_later_document_has_waits_for_it_and_does_not_fail() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 1, now + 4, parameters());
+    let node = start(network.config(0));
+    // One that was taken out, or has new keys: it is none of this document.
+    let others = std::array::from_fn(|of| PublicKey([of as u8 + 1; 32]));
+    network.publish_with(&others, FIRST_EPOCH + 1, now + 4, now + 3600, parameters());
+    let state = || node.status().health.of_concern(Concern::Documents);
+    wait_until("it fails", || state() == State::Failing);
+    assert!(words(&node.status().health, Concern::Documents).contains("another mix key"));
+    network.publish(FIRST_EPOCH + 2, now + 3600, now + 48 * 3600, parameters());
+    wait_until("it waits", || state() == State::Starting);
+    let told = words(&node.status().health, Concern::Documents);
+    let epoch = FIRST_EPOCH + 2;
+    assert!(told.contains(&format!("takes part from epoch {epoch} on, which begins at 20")), "{told}");
+    assert!(healthz(&node.started.metrics_socket).starts_with("HTTP/1.1 200 "));
+    node.stop();
 }
 
 #[test]

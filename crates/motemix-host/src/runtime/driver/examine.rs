@@ -17,6 +17,7 @@ use crate::keys::KeyProblem;
 use crate::link::SessionCounters;
 use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
+use crate::runtime::patience::named_later;
 use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, find_me};
@@ -44,8 +45,7 @@ pub(in crate::runtime) struct Examination {
     outlook: Outlook,
     /// Until when the documents last, and as far ahead as was looked for more.
     lasts: Option<(Lasts, UnixTime)>,
-    /// Why no document is in force, and whether the next one comes by itself.
-    without_document: Option<(String, bool)>,
+    without_document: Option<WithoutDocument>,
     /// The clocks disagree, in words.
     clock: Option<String>,
     /// What is wrong with paths of own cover, in words, and in which epoch.
@@ -59,6 +59,16 @@ pub(in crate::runtime) struct Examination {
     silence: Silence,
     /// Endpoints by way of which no loop comes back, as the log has it.
     silent: usize,
+}
+
+/// Why no document is in force.
+#[derive(Debug, Clone)]
+pub(in crate::runtime) struct WithoutDocument {
+    pub(in crate::runtime) problem: String,
+    /// Whether the next one comes by itself.
+    pub(in crate::runtime) comes: bool,
+    /// Whether there is one, which does not have this node.
+    pub(in crate::runtime) is_of_others: bool,
 }
 
 /// How long no loop has come back.
@@ -104,8 +114,8 @@ fn left(fill: EpochFill) -> u64 {
 }
 
 impl Examination {
-    pub(in crate::runtime) fn without_document(&mut self, problem: String, comes: bool) {
-        self.without_document = Some((problem, comes));
+    pub(in crate::runtime) fn without_document(&mut self, why: WithoutDocument) {
+        self.without_document = Some(why);
         // What follows the next one that is in force is to be looked at anew.
         self.lasts = None;
     }
@@ -149,12 +159,21 @@ impl<P: Profile + 'static> Driver<'_, P> {
     }
 
     fn examine_documents(&mut self) -> Option<Reason> {
-        if let Some((error, comes)) = self.examination.without_document.as_ref().filter(|_| !self.in_force) {
-            let words = format!("no network document is in force, so nothing is sent: {error}");
-            let reason = if *comes && self.begins() { Reason::starting } else { Reason::failing };
+        let (now, begins) = (self.time.now(), self.begins());
+        if let Some(why) = self.examination.without_document.clone().filter(|_| !self.in_force) {
+            let me = self.node.id();
+            let Self { documents, examination, config, key, .. } = self;
+            if why.is_of_others
+                && let Some(waits) = named_later(documents, &mut examination.outlook, now, |of| {
+                    find_me(config, key, of, Some(me))
+                })
+            {
+                return Some(waits);
+            }
+            let words = format!("no network document is in force, so nothing is sent: {}", why.problem);
+            let reason = if why.comes && begins { Reason::starting } else { Reason::failing };
             return Some(reason(Concern::Documents, words));
         }
-        let (now, begins) = (self.time.now(), self.begins());
         let horizon = UnixTime(now.0.saturating_add(self.warn_before().as_secs()));
         let me = self.node.id();
         let Self { documents, examination, network, config, key, .. } = self;
