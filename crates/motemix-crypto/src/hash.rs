@@ -67,7 +67,7 @@ impl WideHash for WideBlake2b {
     fn digests(keys: [&[u8; 32]; SIDE_BY_SIDE], data: [&[u8]; SIDE_BY_SIDE]) -> [Secret<32>; SIDE_BY_SIDE] {
         let mut out = [const { Secret::zero() }; SIDE_BY_SIDE];
         blake2b_side_by_side(keys, data, &mut out);
-        zeroize_stack::<{ SIDE_BY_SIDE * BLAKE2B_STACK_LEN }>();
+        zeroize_stack::<{ 2 * SIDE_BY_SIDE * BLAKE2B_STACK_LEN }>();
         out
     }
 }
