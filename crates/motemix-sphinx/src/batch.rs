@@ -141,7 +141,7 @@ impl<P: Profile, T, K: Copy> Batch<P, T, K> {
         }
     }
 
-    /// Of the packets whose command says that there is something in it.
+    /// Decrypts the payload of each packet whose command says that there is something in it.
     fn decrypt_payloads(&mut self) {
         let mut keys = [const { WideBlockKeys::new(Secret::zero()) }; BATCH];
         let mut payloads: [&mut [u8]; BATCH] = core::array::from_fn(|_| [].as_mut_slice());

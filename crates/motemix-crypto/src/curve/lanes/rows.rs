@@ -15,7 +15,8 @@ macro_rules! rows {
         pub(super) fn $name(sums: &mut [__m256i; 17], from: usize, a: __m256i, b: &[__m256i; $count]) {
             $(let mut $sum = sums[from + $at];)+
             // SAFETY: both instructions are of AVX2, which the caller's processor has. They read
-            // the vectors of `b`, change the registers that are named, and neither memory nor flags.
+            // the vectors of `b`, change the registers that are named, and neither memory nor
+            // flags.
             unsafe {
                 asm!(
                     $(
