@@ -83,7 +83,9 @@ fn in_the_manual_s_order_all_nodes_are_in_the_first_document() {
     {
         assert!(said.contains(words) && said.lines().count() == 1, "{words}: {said}");
     }
-    // It waits, and says until when, as soon as documents of later epochs have it.
+    // It waits, and says until when, as soon as documents of later epochs have it: for two epochs at
+    // least, as those before are signed.
+    wait_until("documents are ahead", || world.latest("south") >= present() + 3);
     world.admit("late", "late", None, &AUTHORITIES[1..]);
     world.run("late");
     let reason = || {
