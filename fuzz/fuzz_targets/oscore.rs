@@ -9,13 +9,13 @@ use arbitrary::{Arbitrary, Unstructured};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use libfuzzer_sys::fuzz_target;
-use motemix_coap::{Peer, Standing};
 use motemix_coap::oscore::edhoc::{self, AnyByValue, Own, OwnSecret, Responder};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
     Asked, Context, ContextId, Contexts, Exchange, Header, Message, NotStored, NothingStored, NumberStore,
     Numbers, Preshared, Sender, Settings,
 };
+use motemix_coap::{Peer, Standing};
 use motemix_crypto::Secret;
 use motemix_fuzz::Damage;
 use motemix_time::Instant;
