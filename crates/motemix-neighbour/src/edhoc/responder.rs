@@ -5,6 +5,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use motemix_crypto::Secret;
 use rand_core::CryptoRng;
 
 use super::authentication::{INITIATOR, RESPONDER, Statement};
@@ -137,10 +138,20 @@ impl<S: CipherSuite> Ephemeral<S> {
     /// Agrees with the initiator's ephemeral key. One multiplication. [`Refused::PublicKey`] if
     /// that has small order.
     pub fn agree(self, suite: &mut S) -> Result<Agreed<S>, Refused> {
-        let shared = suite.agree(&self.ephemeral, &S::from_coordinate(&self.g_x)?)?;
+        let shared = self.shared(suite)?;
+        Ok(self.agreed(&shared))
+    }
+
+    /// The secret of both ephemeral keys, for whoever has a small stack: beneath the multiplication
+    /// nothing is moved. The rest is [`agreed`](Self::agreed).
+    pub(crate) fn shared(&self, suite: &mut S) -> Result<Secret<32>, Refused> {
+        suite.agree(&self.ephemeral, &S::from_coordinate(&self.g_x)?)
+    }
+
+    pub(crate) fn agreed(self, shared: &Secret<32>) -> Agreed<S> {
         let th_2 = Transcript::of_ephemerals(&self.g_y, &self.message_1);
-        let prk_2e = Prk::of_ephemerals(&shared, &th_2);
-        Ok(Agreed { ephemeral: self, th_2, prk_2e })
+        let prk_2e = Prk::of_ephemerals(shared, &th_2);
+        Agreed { ephemeral: self, th_2, prk_2e }
     }
 }
 

@@ -186,12 +186,18 @@ impl<S: CipherSuite, const LEN: usize> Answer<S, LEN> {
 
     #[inline(never)]
     fn agree(&mut self, suite: &mut S) -> Result<(), HandshakeDrop> {
-        let Held::Ephemeral(ephemeral) = replace(&mut self.held, Held::NOTHING) else {
-            return Err(HandshakeDrop::Unexpected);
-        };
-        self.held = Held::Agreed(ephemeral.agree(suite)?);
+        let Held::Ephemeral(ephemeral) = &self.held else { return Err(HandshakeDrop::Unexpected) };
+        let shared = ephemeral.shared(suite)?;
+        self.keep_agreed(&shared);
         self.step = Step::Prove;
         Ok(())
+    }
+
+    #[inline(never)]
+    fn keep_agreed(&mut self, shared: &Secret<32>) {
+        if let Held::Ephemeral(ephemeral) = replace(&mut self.held, Held::NOTHING) {
+            self.held = Held::Agreed(ephemeral.agreed(shared));
+        }
     }
 
     #[inline(never)]
