@@ -73,20 +73,29 @@ impl<P: Profile, F, R: CryptoRng> Running<'_, P, F, R> {
     /// more to do.
     #[inline(never)]
     pub(super) fn meet<L: Link>(&mut self, now: Instant, link: &mut L) -> bool {
+        if let Some(own) = self.own_key.take() {
+            self.prove(own, link);
+        }
         let (routes, network, node) = (&*self.routes, &self.network, &self.node);
         let named = Named { routes, network, node, station_at: L::station_at };
-        if let Some(own) = self.own_key.take() {
-            let public = self.node.entry(self.node.id());
-            let own = match (own, public) {
-                (OwnKey::Changed(secret), Some(entry)) => {
-                    Some((secret, admitted(entry.mix_key.0, self.network.epoch.0)))
-                }
-                _ => None,
-            };
-            let me = named.stations_of_now().nth(self.node.id().get().into()).flatten();
-            // Whom neither document names has no place here any more.
-            link.set_identity(me, own, &mut |station| named.stations().any(|it| it == station));
-        }
         link.meet(now, &named, &mut self.mote.random)
+    }
+
+    /// Has the link prove another key, or none. In a frame of its own: what it moves must not lie
+    /// beneath a multiplication.
+    #[inline(never)]
+    fn prove<L: Link>(&self, own: OwnKey, link: &mut L) {
+        let public = self.node.entry(self.node.id());
+        let own = match (own, public) {
+            (OwnKey::Changed(secret), Some(entry)) => {
+                Some((secret, admitted(entry.mix_key.0, self.network.epoch.0)))
+            }
+            _ => None,
+        };
+        let (routes, network, node) = (&*self.routes, &self.network, &self.node);
+        let named = Named { routes, network, node, station_at: L::station_at };
+        let me = named.stations_of_now().nth(self.node.id().get().into()).flatten();
+        // Whom neither document names has no place here any more.
+        link.set_identity(me, own, &mut |station| named.stations().any(|it| it == station));
     }
 }
