@@ -161,7 +161,8 @@ fn stranger(air: &Path, [to, neighbour]: [&str; 2]) -> u32 {
                 return spoken;
             }
             spoken += 1;
-            thread::sleep(Duration::from_millis(10));
+            // Ten a second: a board on a busy machine still has time for its console.
+            thread::sleep(Duration::from_millis(100));
         }
     }
     spoken
