@@ -15,7 +15,7 @@ help:
 	@echo '  make boards      the packet on three emulated cores, and boards as neighbours, and in one network'
 	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
-	@echo '  make test-long   the same with more fuzzing, Miri, licences and the slow tests'
+	@echo '  make test-long   the same with fuzzing, Miri, secrets under valgrind, licences and the slow tests'
 	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
 	@echo '  make lint        formatting, clippy of every workspace, licences'
 	@echo '  make fuzz        fuzzes each target for TIME seconds; TARGET=packet picks one'
@@ -42,7 +42,7 @@ check:
 	@scripts/check $(if $(ALL),--all)
 
 test:
-	@echo '== test: formatting, clippy, tests, vectors, boards, secrets, fuzzing'
+	@echo '== test: formatting, clippy, tests, vectors, boards'
 	@scripts/test
 
 test-long:

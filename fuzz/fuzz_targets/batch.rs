@@ -1,14 +1,13 @@
 //! Headers made side by side are those made alone. Packets processed as a batch are processed as
 //! each alone would be: it says the same of each, and leaves the same bytes, whatever the others
 //! are.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::collections::HashSet;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
-use motemix_fuzz::{AnyProfile, Damage, ForProfile, Kind, Seen, mix_key, node, seed};
+use motemix_fuzz::{AnyProfile, Damage, ForProfile, Kind, Seen, fuzz_target, mix_key, node, seed};
 use motemix_sphinx::{
     AuthenticBatch, BATCH, Batch, HeaderBuilder, HeaderId, Hop, MessageId, MixKey, Origin, Packet, PathError,
     PathHop, ProcessError, Profile, ReplayError, TurnKey,

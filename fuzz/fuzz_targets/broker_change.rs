@@ -1,9 +1,9 @@
 //! Changes of a broker from whatever bytes: what is read is written again as it was, and a state
 //! that it was applied to comes back.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use motemix_broker::{Change, State};
+use motemix_fuzz::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     match Change::decode(bytes) {

@@ -1,11 +1,11 @@
 //! A log that several brokers write, some of which die in between, and somebody who writes what he likes:
 //! a batch comes out whole and as it was, or not at all.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use motemix_fuzz::fuzz_target;
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_broker::state::{Signed, TopicId, Value};
 use motemix_broker::store::batch::{Batches, Kind, Logged};
 use motemix_broker::{Change, Moment};

@@ -1,13 +1,13 @@
 //! Requests to a broker, of whatever path and payload, from strangers, devices and bridges, in
 //! batches that the store takes or not: what was not stored leaves the state as it was, and what
 //! was stored makes the same state again.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_broker::policy::Limits;
 use motemix_broker::{Broker, Caller, Moment, Policy, State};
 use motemix_coap::{Method, Observe, Peer, Relation, Request, Token};
+use motemix_fuzz::fuzz_target;
 use motemix_object::Identity;
 
 #[derive(Arbitrary, Debug)]

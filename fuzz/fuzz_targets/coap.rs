@@ -1,14 +1,14 @@
 //! An endpoint over datagrams between an application and whoever sends whatever: well-formed messages with
 //! odd options, bytes, answers to what it asked, and time. Its tables stay within their bounds, what it
 //! sends can be read, a stranger gets little more than it sent, and in the end nothing is waited for.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use motemix_fuzz::fuzz_target;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use libfuzzer_sys::fuzz_target;
 use motemix_coap::message::{Kind, Message, option};
 use motemix_coap::{
     CallId, Code, Endpoint, Event, Incoming, Method, Observe, Relation, Request, Response, Settings, Token,

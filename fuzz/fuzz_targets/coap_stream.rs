@@ -1,11 +1,11 @@
 //! CoAP over a connection: whatever a peer sends, in whatever pieces, at whatever times. What waits
 //! stays bounded, and nothing is sent behind the end.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use motemix_fuzz::fuzz_target;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_coap::{Carrier, Code, Method, Observe, Request, Response, Session, Settings};
 use motemix_time::Instant;
 

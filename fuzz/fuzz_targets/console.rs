@@ -1,22 +1,21 @@
 //! Anything typed at a mote, standing and running, and anything that a neighbour says of documents: it
 //! does not panic, every line is answered, and `stop` and `start` still do what they say.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV6;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
 use motemix_directory::{
     AuthoritySecret, DocumentBuilder, DocumentTag, DocumentWord, Draft, Epoch, NewNode, Parameters,
     ProfileName, Role, UnixTime, document_len_limit,
 };
-use motemix_fuzz::Toy;
 use motemix_fuzz::air::{Foreign, Heard, Station};
 use motemix_fuzz::flash::Flash;
 use motemix_fuzz::network::{NODES, Room};
+use motemix_fuzz::{Toy, fuzz_target};
 use motemix_link::counters::{LinkCounters, LinkDrop};
 use motemix_link::radio::Radio;
 use motemix_link::settings::LinkSettings;

@@ -1,13 +1,12 @@
 //! Two hosts exchange datagrams that are repeated, reordered and altered, while a stranger sends
 //! whatever it likes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::collections::BTreeSet;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_neighbour::Refused;
 use motemix_neighbour::datagram::{Content, Datagram, Protected, SecurityContext, carry};
 use motemix_neighbour::edhoc::Role;

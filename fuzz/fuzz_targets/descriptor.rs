@@ -1,12 +1,11 @@
 //! What a node says of itself: as a file from nowhere, and as a payload that its node signed
 //! whatever it says. What is read has one encoding; what was changed is refused.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use motemix_directory::{
     Descriptor, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor, SignedDescriptor,
 };
-use motemix_fuzz::signed;
+use motemix_fuzz::{fuzz_target, signed};
 
 const SEED: [u8; 32] = [7; 32];
 /// Where the identity stands in what `payload` makes.

@@ -1,19 +1,18 @@
 //! The network document: as a file from nowhere, as a payload that authorities signed whatever it
 //! says, and as a document that was made. What is read has one encoding; what was changed is
 //! refused.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
 use motemix_directory::{
     Authorities, AuthoritySecret, DocumentBuilder, DocumentError, DocumentNode, Draft, Entry, Epoch,
     NetworkDocument, NewNode, Parameters, ProfileName, Role, SignedDocument, UnixTime, document_len_limit,
 };
-use motemix_fuzz::{Damage, signed};
+use motemix_fuzz::{Damage, fuzz_target, signed};
 
 // The first byte says what the others are, so that real documents are seeds.
 fuzz_target!(|bytes: &[u8]| match bytes {

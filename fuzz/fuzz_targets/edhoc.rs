@@ -1,13 +1,12 @@
 //! Two neighbours run EDHOC while a stranger sends whatever it likes to each of its steps, and
 //! alters messages: the ciphertext of message_2 has no tag, so whatever it wants stands behind it.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::{Curve, Secret};
-use motemix_fuzz::{Damage, Toy};
+use motemix_fuzz::{Damage, Toy, fuzz_target};
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::initiator::{self, Opening};
 use motemix_neighbour::edhoc::responder::{Message1, Offer};

@@ -1,13 +1,15 @@
 //! A radio that hears anything at all: the stack behind it does not panic, takes in a bounded
 //! number of frames at once, and serves its neighbours when the noise is over.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
-use motemix_fuzz::air::{Foreign, Heard, address};
 use motemix_fuzz::board::{self, Board, Memory, PACKET};
+use motemix_fuzz::{
+    air::{Foreign, Heard, address},
+    fuzz_target,
+};
 use motemix_link::Instant;
 use motemix_link::stack::link_local;
 

@@ -1,6 +1,6 @@
 //! Two neighbours make keys while a stranger alters, repeats, delays and invents messages, and time
 //! passes: neither panics, answers a stranger or has a key with one, and afterwards a call succeeds.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,8 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::{Curve, Secret};
-use motemix_fuzz::{Damage, Toy};
+use motemix_fuzz::{Damage, Toy, fuzz_target};
 use motemix_link::Instant;
 use motemix_neighbour::edhoc::{CoseKey, Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{Admission, Admitted, Event, Handshakes, Identity, Peer};

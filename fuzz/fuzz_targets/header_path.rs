@@ -1,11 +1,10 @@
 //! Headers for arbitrary paths: what the specification refuses is refused, for its reason;
 //! everything else takes one multiplication more than it has hops, and no step more or less.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
-use motemix_fuzz::{AnyProfile, ForProfile, Kind, node, seed};
+use motemix_fuzz::{AnyProfile, ForProfile, Kind, fuzz_target, node, seed};
 use motemix_sphinx::{HeaderBuilder, HopDelay, PathError, PathHop, Profile, Shape};
 
 #[derive(Arbitrary, Debug)]

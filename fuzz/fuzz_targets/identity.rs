@@ -1,9 +1,9 @@
 //! What strangers say of devices and to them: statements, pairings, commands, cards, groups and
 //! labels. What is read has one form, and nobody but the seeds' devices has signed anything.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
+use motemix_fuzz::fuzz_target;
 use motemix_host::keys::{DeviceCard, GroupFile};
 use motemix_object::{
     Algorithm, Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PrivateKey, PublicKey,

@@ -1,11 +1,10 @@
 //! Twins of whatever text and whatever header, which nobody signed, and twins that were signed: they
 //! verify unless a byte of them was changed.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::{Arbitrary, Unstructured};
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_object::{Algorithm, Audience, Identity, Path, PrivateKey, Reserved, Sealer, Signer as _};
 use motemix_readings::jws;
 use motemix_readings::senml::{Pack, Record, Value};

@@ -1,9 +1,9 @@
 //! Text of whatever characters as links: what is read is written in one form and read again the
 //! same, and no query or base makes anything panic.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use motemix_coap::link_format::{Filter, Link, Origin, emit, normalise, parse};
+use motemix_fuzz::fuzz_target;
 
 const MOST: usize = 64;
 

@@ -1,11 +1,11 @@
 //! Anything that arrives at a node of Loopix: datagrams, headers that its own sender made, msgpack.
 //! Nothing panics, only what was sealed is read, and what is read has no more in it than arrived.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{self, Point, Scalar};
+use motemix_fuzz::fuzz_target;
 use motemix_loopix::pack::{self, Value};
 use motemix_loopix::packet::format::Parts;
 use motemix_loopix::packet::{Format, HopKeys, Layer, Packet, ProcessError};

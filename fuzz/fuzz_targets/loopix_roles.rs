@@ -1,9 +1,9 @@
 //! A Loopix network to which anything is sent, whose datagrams are changed, repeated and lost, and
 //! whose clocks are set back: no node ends, nothing grows beyond its bound, and a message still
 //! gets through afterwards.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use motemix_fuzz::fuzz_target;
 
 // Stories use more of these.
 #[allow(dead_code)]

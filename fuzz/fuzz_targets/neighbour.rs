@@ -1,12 +1,11 @@
 //! Two neighbours make keys and exchange a message, of which one datagram is damaged or not, while
 //! a stranger sends whatever it likes. The router computes with the suite of boards.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use libfuzzer_sys::fuzz_target;
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{Node, message_len};
 use motemix_neighbour::diet::settled::{Admission, Identity, OVERHEAD};

@@ -1,14 +1,13 @@
 //! Nodes whose caller calls in any order: nothing is taken in twice, alone or in batches, every
 //! message ends once, and with a reply that its receiver gave.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::num::NonZero;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
-use motemix_fuzz::Damage;
 use motemix_fuzz::network::{NODES, Network, Room};
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_node::Config;
 
 #[derive(Arbitrary, Debug)]

@@ -1,14 +1,13 @@
 //! A client and a server under one context, and somebody between them who repeats, reorders, alters
 //! and makes up messages, and restarts both. Each request is carried out once at most, as it was
 //! sent, and no nonce serves twice. And whatever bytes, at a server that answers EDHOC too.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use libfuzzer_sys::fuzz_target;
 use motemix_coap::oscore::edhoc::{self, AnyByValue, Own, OwnSecret, Responder};
 use motemix_coap::oscore::message::number;
 use motemix_coap::oscore::{
@@ -17,7 +16,7 @@ use motemix_coap::oscore::{
 };
 use motemix_coap::{Peer, Standing};
 use motemix_crypto::Secret;
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_time::Instant;
 
 // The first byte says what the others are, so that real messages are seeds.

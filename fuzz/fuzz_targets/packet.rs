@@ -1,12 +1,11 @@
 //! A packet goes from hop to hop, with a byte changed on the way or not. A sound one arrives and is
 //! opened; a changed one is refused by the first who can tell; a repeated one is refused
 //! everywhere.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_fuzz::{
-    AnyProfile, Damage, ForProfile, Kind, Refused, Seen, is_header_refusal, path, process, seed,
+    AnyProfile, Damage, ForProfile, Kind, Refused, Seen, fuzz_target, is_header_refusal, path, process, seed,
 };
 use motemix_sphinx::{
     Departure, Header, HeaderBuilder, Hop, Message, MessageId, NodeId, Packet, PathHop, ProcessError,

@@ -1,16 +1,15 @@
 //! Two stations that protect frames, and a stranger that forges, alters, repeats and reorders them
 //! while keys come and go: neither panics nor takes in what was altered, and afterwards both
 //! understand each other.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
-use motemix_fuzz::Damage;
 use motemix_fuzz::air::{Foreign, Heard, address};
 use motemix_fuzz::board::{self, Board, Memory, PACKET};
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_link::Instant;
 use motemix_link::protection::{HandshakeMessage, KeySlot, Keys, Role};
 use motemix_link::serial::MAX_FRAME;

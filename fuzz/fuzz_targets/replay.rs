@@ -1,10 +1,12 @@
 //! The replay filter under any order of admissions and retired epochs, in any memory: it forgets
 //! nothing, counts what it took, and is full only when it has no room.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
-use motemix_fuzz::tags::{Epoch, Filter};
+use motemix_fuzz::{
+    fuzz_target,
+    tags::{Epoch, Filter},
+};
 
 #[derive(Arbitrary, Debug)]
 struct Input {

@@ -1,8 +1,8 @@
 //! SenML of whatever bytes, in JSON and in CBOR: what is read is written and read again with every
 //! digit, and what resolves stays as it is when it is resolved again.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use motemix_fuzz::fuzz_target;
 use motemix_readings::senml::{MAX_PACK_LEN, Number, Pack};
 
 fuzz_target!(|bytes: &[u8]| {

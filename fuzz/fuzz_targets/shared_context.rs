@@ -1,10 +1,10 @@
 //! Files with security contexts from whatever bytes: what is wrong is one line that names the file, and
 //! what is right is a context, or one line that says why it cannot be one.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use motemix_fuzz::fuzz_target;
 use std::path::Path;
 
-use libfuzzer_sys::fuzz_target;
 use motemix_coap::oscore::{BLOCK, Context, Numbers, Preshared};
 use motemix_host::keys::SharedContext;
 use motemix_time::Instant;

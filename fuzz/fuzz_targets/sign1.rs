@@ -1,11 +1,10 @@
 //! Signed objects and readings of whatever bytes, which nobody signed, and readings that were signed:
 //! they verify unless a byte of them was changed.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::{Arbitrary, Unstructured};
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::Secret;
-use motemix_fuzz::Damage;
+use motemix_fuzz::{Damage, fuzz_target};
 use motemix_object::{
     Algorithm, Audience, Identity, OVERHEAD, Path, PrivateKey, Reserved, SealedReading, Sealer, Sign1,
     Signer as _,

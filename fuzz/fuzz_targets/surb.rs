@@ -1,11 +1,12 @@
 //! A SURB is given away, with a byte changed or not, and a reply is sent with it. SURBs made side
 //! by side are those made alone.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use arbitrary::Arbitrary;
-use libfuzzer_sys::fuzz_target;
 use motemix_crypto::PublicKey;
-use motemix_fuzz::{AnyProfile, Damage, ForProfile, Seen, is_header_refusal, path, process, seed};
+use motemix_fuzz::{
+    AnyProfile, Damage, ForProfile, Seen, fuzz_target, is_header_refusal, path, process, seed,
+};
 use motemix_sphinx::{BATCH, Hop, MessageId, NodeId, PathHop, Profile, Surb, SurbBuilder, SurbKeys};
 
 #[derive(Arbitrary, Debug)]

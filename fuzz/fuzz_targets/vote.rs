@@ -1,9 +1,8 @@
 //! What authorities say to each other: transcripts from nowhere, votes and sightings that an
 //! authority signed whatever they say, and votes that show such votes and sightings of an earlier
 //! round. Nothing panics, and a round that heard it has votes of its authorities alone.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use motemix_authority::ceremony::{Ceremony, Offered, Phase};
 use motemix_authority::evidence::Evidence;
 use motemix_authority::roster::Roster;
@@ -14,6 +13,7 @@ use motemix_directory::{
     AuthoritySecret, Draft, Epoch, Label, Parameters, ProfileName, STATEMENT_OVERHEAD, UnixTime,
     sign_statement,
 };
+use motemix_fuzz::fuzz_target;
 
 fn secret(number: u8) -> AuthoritySecret {
     AuthoritySecret::from_bytes(&[number; 32])

@@ -3,6 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(fuzzing)]
+pub use libfuzzer_sys::fuzz_target;
+
 pub mod air;
 pub mod board;
 pub mod flash;
@@ -13,7 +16,15 @@ pub mod network;
 #[allow(dead_code, reason = "a node does more with it")]
 #[path = "../../crates/motemix-node/src/replay.rs"]
 mod replay;
+#[cfg(not(fuzzing))]
+mod replayed;
 pub mod tags;
+#[cfg(not(fuzzing))]
+pub mod targets;
+
+// A binary names this crate; so does a target that is a module of it.
+#[cfg(not(fuzzing))]
+extern crate self as motemix_fuzz;
 
 use std::collections::HashSet;
 

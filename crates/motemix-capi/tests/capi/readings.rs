@@ -14,6 +14,7 @@ fn misuse_of_readings_is_told_under_the_sanitizers() {
 }
 
 #[test]
+#[ignore = "half a minute under valgrind"]
 fn misuse_of_readings_is_told_under_valgrind() {
     says(&under_valgrind("tests/capi/readings.c", &[]), SAID);
 }

@@ -10,7 +10,7 @@ use motemix_loopix::role::DropReason;
 use motemix_loopix::wire::command::{Command, Next, Text, node_id};
 use motemix_loopix::wire::message::Destination;
 
-use crate::world::World;
+use super::world::World;
 
 pub const NO_DELAY: Duration = Duration::ZERO;
 

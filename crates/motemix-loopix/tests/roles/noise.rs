@@ -8,7 +8,7 @@ use motemix_loopix::wire::control::Control;
 use motemix_loopix::wire::hardened::{ControlKey, Request};
 use motemix_node::Instant;
 
-use crate::world::{Node, World};
+use super::world::{Node, World};
 
 const NAMES: [&str; 10] =
     ["Mix1", "Mix2", "Mix3", "Mix4", "Mix5", "Mix6", "Provider1", "Provider2", "Client1", "Client2"];
