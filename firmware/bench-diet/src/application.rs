@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use motemix_board_bench::place::Place;
+use motemix_board_calls::place::Place;
 use motemix_link::Instant;
 use motemix_link::radio::{Radio, Transceiver};
 use motemix_link::serial::{ExtendedAddress, MAX_FRAME, Outcome};

@@ -9,8 +9,8 @@ mod application;
 use application::{TEXT, exchange, start};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::verdict;
+use motemix_board_calls::place::Place;
+use motemix_board_calls::verdict;
 use motemix_neighbour::diet::literal::{Node, Peer, message_len};
 use motemix_neighbour::suite::HalfWordsP256;
 

@@ -7,8 +7,8 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::steps;
+use motemix_board_calls::place::Place;
+use motemix_board_calls::steps;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{self, Node, Peer};
 use motemix_neighbour::diet::settled::{

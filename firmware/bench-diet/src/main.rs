@@ -6,8 +6,8 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
-use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, verdict};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, verdict};
 use motemix_crypto::Secret;
 use motemix_neighbour::functions::{
     SharedKey, decrypt, encrypt, generate_key_pair, shared_key, sign, verify,

@@ -7,7 +7,7 @@
 mod application;
 
 use application::{TEXT, exchange, start};
-use motemix_board_bench::verdict;
+use motemix_board_calls::verdict;
 
 #[unsafe(no_mangle)]
 extern "C" fn prepare_message() -> u32 {

@@ -2,8 +2,8 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::steps;
+use motemix_board_calls::place::Place;
+use motemix_board_calls::steps;
 use motemix_neighbour::edhoc::initiator::{
     self, AwaitingMessage2, Opening, ReceivedMessage2, VerifiedResponder,
 };

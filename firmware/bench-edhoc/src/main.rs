@@ -6,8 +6,8 @@
 
 mod handshake;
 
-use motemix_board_bench::place::Place;
-use motemix_board_bench::verdict;
+use motemix_board_calls::place::Place;
+use motemix_board_calls::verdict;
 use motemix_crypto::aes_ccm::{KEY_LEN, NONCE_LEN, TAG_LEN, open, seal};
 use motemix_crypto::{BoardCurve, Curve, Secret};
 use motemix_neighbour::edhoc::{CoseKey, Method, OwnKey, Suite0, WithoutSignatures};

@@ -6,7 +6,7 @@
 pub mod operations;
 
 // The operations are compiled for an AVR too, where this is a file among others.
-pub use motemix_board_bench::place;
+pub use motemix_board_calls::place;
 
 /// `prepare_x` and `bench_x` of an operation.
 #[macro_export]
@@ -14,12 +14,12 @@ macro_rules! operations {
     ($($prepare:ident $bench:ident: $make:expr, $run:expr;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $prepare() -> u32 {
-            motemix_board_bench::verdict($make())
+            motemix_board_calls::verdict($make())
         }
 
         #[unsafe(no_mangle)]
         extern "C" fn $bench() -> u32 {
-            motemix_board_bench::verdict($run())
+            motemix_board_calls::verdict($run())
         }
     )*};
 }

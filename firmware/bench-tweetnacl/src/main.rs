@@ -6,8 +6,8 @@
 mod nacl;
 mod sphinx;
 
-use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, verdict};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, verdict};
 use sphinx::{Address, DATA_LEN, MAX_HOPS, Node, Outcome, Packet};
 
 const DATA: [u8; DATA_LEN] = [0x52; DATA_LEN];

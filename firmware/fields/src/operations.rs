@@ -4,8 +4,8 @@
 //! place. Each function takes how many operations it is to do, and returns zero when it did them.
 
 use core::hint::black_box;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, GOOD};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, GOOD};
 use motemix_crypto::curve::words::arithmetic::{
     Arithmetic, COORDINATES, Ladder, OfPublicNumbers, OfThisCore,
 };

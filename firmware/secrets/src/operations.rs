@@ -7,8 +7,8 @@
 use crate::ShippedCurve;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, verdict};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, verdict};
 use motemix_crypto::curve::scalar::BlindedScalar;
 use motemix_crypto::ed25519::{self, SigningKey};
 use motemix_crypto::wide_block::WideBlockKeys;

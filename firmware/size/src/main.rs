@@ -11,8 +11,9 @@
 mod copy;
 
 use chacha20::ChaCha20Rng;
-use motemix_board_bench::place::Place;
-use motemix_board_bench::{BAD, GOOD, LIMITS, verdict};
+use motemix_board_bench::LIMITS;
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, GOOD, verdict};
 use motemix_crypto::{BoardCurveWithoutTable as BoardCurve, PublicKey, Secret};
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_multiply as _;

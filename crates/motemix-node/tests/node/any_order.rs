@@ -132,7 +132,7 @@ fn all_end_well<C: Curve + 'static>(steps: Vec<Step>, seed: u64) -> Result<(), T
 
 proptest! {
     // Other cases in every run; a failing one is printed, and shrunk within bounds.
-    #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 200, failure_persistence: None,
+    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 200, failure_persistence: None,
         ..ProptestConfig::default() })]
 
     #[test]

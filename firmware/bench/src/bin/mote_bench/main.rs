@@ -5,9 +5,9 @@
 
 mod signatures;
 
-use motemix_board_bench::place::Place;
 use motemix_board_bench::world::{self, Arrival, Flight, ME, Mix, NOW, PEER, READING, Room};
-use motemix_board_bench::{BAD, verdict};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::{BAD, verdict};
 use motemix_crypto::{BoardCurve, Curve, PublicKey, Secret};
 use motemix_multiply as _;
 use motemix_node::{Event, LinkId, NoJournal};

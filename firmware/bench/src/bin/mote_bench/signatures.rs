@@ -1,8 +1,8 @@
 //! Ed25519: a key from its seed, a signature of a reading, and its check.
 
-use motemix_board_bench::place::Place;
-use motemix_board_bench::verdict;
 use motemix_board_bench::world::{self, READING};
+use motemix_board_calls::place::Place;
+use motemix_board_calls::verdict;
 use motemix_crypto::ed25519::{SIGNATURE_LEN, SigningKey, is_key, is_signed};
 
 use crate::{outcome, sure};
