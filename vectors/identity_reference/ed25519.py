@@ -11,22 +11,35 @@ Point = tuple[int, int]
 NEUTRAL: Point = (0, 1)
 
 
+def _add(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The law of the curve, with one denominator for both coordinates: inverses are slow."""
+    (x1, y1, z1), (x2, y2, z2) = one, other
+    z = z1 * z2 % PRIME
+    across, along = x1 * x2 % PRIME, y1 * y2 % PRIME
+    product = D * across * along % PRIME
+    minus, plus = z * z - product, z * z + product
+    x = z * minus * (x1 * y2 + x2 * y1) % PRIME
+    return x, z * plus * (along + across) % PRIME, minus * plus % PRIME
+
+
+def _affine(point: tuple[int, int, int]) -> Point:
+    x, y, z = point
+    inverse = pow(z, -1, PRIME)
+    return x * inverse % PRIME, y * inverse % PRIME
+
+
 def add(one: Point, other: Point) -> Point:
-    (x1, y1), (x2, y2) = one, other
-    product = D * x1 * x2 * y1 * y2 % PRIME
-    x = (x1 * y2 + x2 * y1) * pow(1 + product, PRIME - 2, PRIME) % PRIME
-    y = (y1 * y2 + x1 * x2) * pow(1 - product, PRIME - 2, PRIME) % PRIME
-    return x, y
+    return _affine(_add((*one, 1), (*other, 1)))
 
 
 def multiply(scalar: int, point: Point) -> Point:
-    result = NEUTRAL
+    result, power = (*NEUTRAL, 1), (*point, 1)
     while scalar:
         if scalar & 1:
-            result = add(result, point)
-        point = add(point, point)
+            result = _add(result, power)
+        power = _add(power, power)
         scalar >>= 1
-    return result
+    return _affine(result)
 
 
 def recover_x(y: int, sign: int) -> int:
