@@ -312,13 +312,8 @@ async fn listen(address: SocketAddr) -> Result<(Option<SocketAddr>, MetricsServe
 }
 
 /// This node in the document: its name and mix key have to be the configured ones, or its packets
-/// would be for somebody else. Its id is `known` if it is configured, or the node runs already.
-fn find_me(
-    config: &NodeConfig,
-    key: &NodeKey,
-    network: &Network,
-    known: Option<NodeId>,
-) -> Result<NodeId, RuntimeError> {
+/// would be for somebody else. So has its id, if one is.
+fn find_me(config: &NodeConfig, key: &NodeKey, network: &Network) -> Result<NodeId, RuntimeError> {
     let refused = |passes, problem| {
         let (name, epoch) = (config.name.clone(), network.epoch);
         RuntimeError::NotMe { name, epoch, problem, passes }
@@ -332,15 +327,9 @@ fn find_me(
             refused(false, "has no such node; publish its description")
         }
     })?;
-    if known.is_some_and(|known| id != known) {
-        return Err(refused(
-            false,
-            if config.id.is_some() {
-                "gives it another id; correct `id` in the configuration, or leave it out"
-            } else {
-                "gives it another id than the one before; start the node again"
-            },
-        ));
+    if config.own_id().is_some_and(|own| id != own) {
+        let problem = "gives it another id; correct `id` in the configuration, or leave it out";
+        return Err(refused(false, problem));
     }
     let secret = key.mix_secret(network.epoch)?;
     let published = network.node(id).map_or(PublicKey([0; 32]), |node| node.mix_key);

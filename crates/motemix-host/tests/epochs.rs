@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use loopback::{
-    FIRST_EPOCH, FIRST_LAYER, MIX, NAMES, Network, Running, SENDER, eventually, now, parameters, start,
-    try_start,
+    FIRST_EPOCH, FIRST_LAYER, MIX, NAMES, Network, RECEIVER, Running, SENDER, eventually, now, parameters,
+    start, try_start,
 };
 use motemix_crypto::PublicKey;
 use motemix_directory::Parameters;
@@ -163,4 +163,34 @@ fn mixes_whose_filters_give_no_more_places_go_on_when_the_next_epoch_begins_earl
     assert!(eventually(Duration::from_mins(3), begun));
     assert!(nodes[SENDER].is_acknowledged("traffic flows again"));
     nodes.into_iter().for_each(Running::stop);
+}
+
+/// Authorities that make documents out of their order give a node that is new in both another id in
+/// each of them.
+#[test]
+fn nodes_go_on_under_another_id_and_a_message_reaches_whom_it_was_for() {
+    let mut network = Network::new();
+    let mut patient = parameters();
+    patient.transmissions = 100;
+    let ends = now() + 3600;
+    network.publish(FIRST_EPOCH, now() - 10, ends, patient);
+    let anywhere = |network: &Network, index| network.config_with(index, |config| config.id = None);
+    let mut nodes: Vec<_> = (0..NAMES.len()).map(|index| start(anywhere(&network, index))).collect();
+    assert!(nodes[SENDER].is_acknowledged("before"));
+    nodes.remove(RECEIVER).stop();
+    let sender = nodes.last().expect("a sender");
+    assert!(sender.takes("while the receiver is away"));
+
+    // Two mixes change places, and so do the receiver and the sender.
+    network.ids = [1, 0, 2, 3, SENDER, RECEIVER];
+    network.publish(FIRST_EPOCH + 1, now() + 2, ends, patient);
+    let begun = || nodes.iter().all(|node| node.status().epoch == u64::from(FIRST_EPOCH) + 1);
+    assert!(eventually(Duration::from_mins(3), begun));
+    assert_eq!(sender.status().id, RECEIVER as u16);
+    let receiver = start(anywhere(&network, RECEIVER));
+    let has_come = || receiver.inbox().iter().any(|text| text == b"while the receiver is away");
+    assert!(eventually(Duration::from_mins(3), has_come));
+    assert!(sender.inbox().is_empty(), "it is not read by whoever has the receiver's id now");
+    assert!(sender.is_acknowledged("after"));
+    nodes.into_iter().chain([receiver]).for_each(Running::stop);
 }

@@ -350,6 +350,29 @@ impl<'s, P: Profile> Messages<'s, P> {
         discarded
     }
 
+    /// Whoever a message is for has this number from now on; it is given up if that is nobody.
+    /// Returns how many were.
+    pub(crate) fn renumber(&mut self, number: impl Fn(NodeId) -> Option<NodeId>) -> usize {
+        let mut discarded = 0;
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            let is_ready = slot.phase == Phase::Ready;
+            if !is_ready && !matches!(slot.phase, Phase::Flying(_)) {
+                continue;
+            }
+            if let Some(to) = number(slot.to) {
+                slot.to = to;
+                continue;
+            }
+            slot.phase = Phase::Discarded;
+            discarded += 1;
+            self.ready -= usize::from(is_ready);
+            self.forget_returns(at);
+        }
+        self.ended += discarded;
+        discarded
+    }
+
     /// Gives up all messages to `to` that wait for a header. Returns how many.
     pub(crate) fn give_up(&mut self, to: NodeId) -> usize {
         let mut discarded = 0;

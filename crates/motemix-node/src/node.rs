@@ -265,6 +265,17 @@ impl<'s, P: Profile, R: CryptoRng, L: LoopPaths> Node<'s, P, R, L> {
         Ok(())
     }
 
+    /// Nodes have other numbers from the next epoch that begins on: this one has `me`, and whoever has
+    /// a number until then has what `number` gives. What is not sent yet goes to whom it was for, and
+    /// is given up if that is nobody. To be called right before [`Self::begin_epoch`].
+    ///
+    /// A node keeps its number, but for one that is new in two documents which were made out of
+    /// their order.
+    pub fn renumber(&mut self, me: NodeId, number: impl Fn(NodeId) -> Option<NodeId>) {
+        self.me = me;
+        self.counters.discarded += self.messages.renumber(number) as u64;
+    }
+
     /// Stops or resumes this node's own cover; what it forwards goes on.
     pub fn set_cover(&mut self, now: Instant, on: bool) {
         let parameters = self.config.parameters;

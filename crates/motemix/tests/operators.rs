@@ -74,6 +74,7 @@ fn in_the_manual_s_order_all_nodes_are_in_the_first_document() {
 
     // Who comes later is told from when on, and what to do, also by an authority that was away: the
     // others know what is signed.
+    wait_until("documents are ahead", || world.latest("south") >= present() + 3);
     world.kill("north");
     fs::rename(world.path("north/documents"), world.path("north/elsewhere")).unwrap();
     world.init("late", "late", false);

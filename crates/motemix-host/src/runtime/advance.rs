@@ -194,7 +194,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
     fn accepted(&self, now: UnixTime) -> (Option<Network>, Option<RuntimeError>) {
         let mut refused = None;
         let network = self.documents.current(now, self.key.epoch(), |network| {
-            let refusal = find_me(self.config, &self.key, network, Some(self.node.id())).err();
+            let refusal = find_me(self.config, &self.key, network).err();
             let taken = refusal.is_none();
             refused = refused.take().or(refusal);
             if taken { Ok(()) } else { Err(None) }
@@ -215,12 +215,24 @@ impl<P: Profile + 'static> Driver<'_, P> {
             self.prepare(epoch)?;
         }
         self.epochs = Epochs::of(&network, self.key.epoch());
+        self.renumber(&network);
         self.network = network;
         self.seen = Seen::default();
         self.begin(epoch, self.epochs.left(self.time.now()))?;
         self.in_force = true;
         self.examination.has_document();
         Ok(())
+    }
+
+    /// Documents that were made out of their order give a node that is new in both another id in
+    /// each. A node that left keeps its id while nobody has it, and may be back in the next one.
+    fn renumber(&mut self, next: &Network) {
+        let number = |id| {
+            let named = self.network.node(id).and_then(|node| next.find(&node.name));
+            named.or_else(|| next.node(id).is_none().then_some(id))
+        };
+        let me = next.find(&self.config.name).unwrap_or_else(|| self.node.id());
+        self.node.renumber(me, number);
     }
 
     fn expire(&mut self, now: UnixTime) {

@@ -36,7 +36,7 @@ pub(super) type Found = Result<(Network, NodeId), RuntimeError>;
 pub(super) fn look(config: &NodeConfig, documents: &Documents, key: &NodeKey, now: UnixTime) -> Found {
     let mut me = None;
     let network = documents.current(now, key.epoch(), |network| {
-        me = Some(find_me(config, key, network, config.own_id())?);
+        me = Some(find_me(config, key, network)?);
         Ok::<(), RuntimeError>(())
     });
     match (network, me) {
@@ -177,7 +177,7 @@ impl Patience<'_> {
     fn without_document(&mut self, error: &RuntimeError) -> Reason {
         if matches!(error, RuntimeError::NotMe { .. })
             && let Some(waits) = {
-                let usable = |network: &_| find_me(self.config, self.key, network, self.config.own_id());
+                let usable = |network: &_| find_me(self.config, self.key, network);
                 named_later(self.documents, &mut self.outlook, self.time.now(), usable)
             }
         {

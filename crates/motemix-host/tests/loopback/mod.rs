@@ -94,6 +94,8 @@ impl Running {
 pub struct Network {
     folder: tempfile::TempDir,
     pub addresses: Vec<SocketAddr>,
+    /// Which node has which id in what is published.
+    pub ids: [usize; NAMES.len()],
     authority: AuthoritySecret,
     _ports: Ports,
 }
@@ -105,6 +107,7 @@ impl Network {
         let network = Self {
             folder: tempfile::tempdir().unwrap(),
             addresses: addresses.take(NAMES.len()).collect(),
+            ids: std::array::from_fn(|index| index),
             _ports: ports,
             authority: AuthoritySecret::from_bytes(&[7; 32]),
         };
@@ -145,16 +148,19 @@ impl Network {
             profile: ProfileName::Mote,
             parameters,
         };
-        let nodes: Vec<_> = NAMES
-            .iter()
-            .enumerate()
-            .map(|(index, name)| {
+        let nodes: Vec<_> = (self.ids.iter())
+            .map(|&index| {
                 let role = match index {
                     0 | 1 => Role::Mix { layer: 0 },
                     2 | 3 => Role::Mix { layer: 1 },
                     _ => Role::Endpoint,
                 };
-                NewNode { name, role, mix_key: keys[index], addresses: &self.addresses[index..=index] }
+                NewNode {
+                    name: NAMES[index],
+                    role,
+                    mix_key: keys[index],
+                    addresses: &self.addresses[index..=index],
+                }
             })
             .collect();
         let mut buffer = vec![0; document_len_limit(nodes.len(), 1)];

@@ -414,6 +414,27 @@ fn messages_to_a_node_that_left_the_network_end_and_hold_up_no_other() {
 }
 
 #[test]
+fn messages_go_to_whom_they_were_for_under_another_number_too() {
+    let mut network = Network::new(layered(3), usual(), 32);
+    network.lose(1.0);
+    let under_way = network.send(6, 8, b"lost, to be tried again");
+    let to_nobody = network.send(6, 7, b"to one that is there no more");
+    network.run(Duration::ZERO);
+    // Whoever was 8 is 7 now.
+    network.nodes[6].renumber(id(6), |to| (to == id(8)).then_some(id(7)));
+    network.next_epoch(usual());
+    network.lose(0.0);
+    network.run(20 * SECOND);
+    let is_acknowledged = |message| {
+        network.ended.iter().find(|ended| ended.message == message).expect("it ended").reply.is_some()
+    };
+    assert_eq!([under_way, to_nobody].map(is_acknowledged), [true, false]);
+    let at: Vec<_> = network.received.iter().map(|received| received.at).collect();
+    assert_eq!(at, [7]);
+    assert_eq!(network.nodes[6].counters().discarded, 1);
+}
+
+#[test]
 fn a_try_that_waits_for_its_turn_too_long_is_given_up() {
     let mut config = usual();
     config.parameters.transmissions = 2;

@@ -161,12 +161,10 @@ impl<P: Profile + 'static> Driver<'_, P> {
     fn examine_documents(&mut self) -> Option<Reason> {
         let (now, begins) = (self.time.now(), self.begins());
         if let Some(why) = self.examination.without_document.clone().filter(|_| !self.in_force) {
-            let me = self.node.id();
             let Self { documents, examination, config, key, .. } = self;
             if why.is_of_others
-                && let Some(waits) = named_later(documents, &mut examination.outlook, now, |of| {
-                    find_me(config, key, of, Some(me))
-                })
+                && let Some(waits) =
+                    named_later(documents, &mut examination.outlook, now, |of| find_me(config, key, of))
             {
                 return Some(waits);
             }
@@ -175,9 +173,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
             return Some(reason(Concern::Documents, words));
         }
         let horizon = UnixTime(now.0.saturating_add(self.warn_before().as_secs()));
-        let me = self.node.id();
         let Self { documents, examination, network, config, key, .. } = self;
-        let usable = |of: &_| find_me(config, key, of, Some(me)).map(drop).map_err(|error| error.to_string());
+        let usable = |of: &_| find_me(config, key, of).map(drop).map_err(|error| error.to_string());
         if let Some(lasts) = documents.last(&mut examination.outlook, network, horizon, usable) {
             examination.lasts = Some((lasts, horizon));
         }
