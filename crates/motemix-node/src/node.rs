@@ -265,9 +265,9 @@ impl<'s, P: Profile, R: CryptoRng, L: LoopPaths> Node<'s, P, R, L> {
         Ok(())
     }
 
-    /// Nodes have other numbers from the next epoch that begins on: this one has `me`, and whoever has
-    /// a number until then has what `number` gives. What is not sent yet goes to whom it was for, and
-    /// is given up if that is nobody. To be called right before [`Self::begin_epoch`].
+    /// Nodes have other numbers from the next epoch that begins on: this one has `me`, and whoever
+    /// has a number until then has what `number` gives. What is not sent yet goes to whom it was
+    /// for, and is given up if that is nobody. To be called right before [`Self::begin_epoch`].
     ///
     /// A node keeps its number, but for one that is new in two documents which were made out of
     /// their order.
