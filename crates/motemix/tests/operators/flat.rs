@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::program::wait_until;
-use super::world::used;
+use super::world::{tenths, used};
 
-/// The seconds of an epoch of ten in which it is looked: neither its first nor its last ones.
+/// The tenths of an epoch in which it is looked: neither its first nor its last ones.
 const LOOKS: [u64; 3] = [4, 6, 8];
 /// A process of which there are fewer looks has not run for long enough.
 const LEAST: usize = 9;
@@ -48,7 +48,7 @@ impl Looks {
         let thread = thread::spawn(move || {
             let mut last = 0;
             while !over.load(Ordering::Relaxed) {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+                let now = tenths();
                 if now != last && LOOKS.contains(&(now % 10)) {
                     last = now;
                     let numbers = numbers.lock().expect("nobody has panicked").clone();

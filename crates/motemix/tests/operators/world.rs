@@ -27,8 +27,13 @@ static EPOCH_SECONDS: AtomicU64 = AtomicU64::new(10);
 
 /// The epoch that it is.
 pub fn present() -> u64 {
+    tenths() / 10
+}
+
+/// Tenths of epochs since the first one.
+pub fn tenths() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    now.as_secs() / EPOCH_SECONDS.load(Ordering::Relaxed)
+    now.as_secs() * 10 / EPOCH_SECONDS.load(Ordering::Relaxed)
 }
 
 /// Epochs of worlds that come to be from now on last twice as long, for so many processes that they
