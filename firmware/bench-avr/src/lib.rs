@@ -9,7 +9,7 @@
 pub mod chip;
 pub mod emulator;
 pub mod operations;
-#[path = "../../bench/src/place.rs"]
+#[path = "../../calls/src/place.rs"]
 pub mod place;
 
 use core::hint::black_box;
