@@ -31,12 +31,15 @@ impl Drawings {
 
     /// The drawing of an identity; nothing if there were too many others a moment ago.
     pub(super) fn get(&self, identity: Identity) -> Option<Result<Bytes, QrError>> {
+        self.get_at(Instant::now(), identity)
+    }
+
+    fn get_at(&self, now: Instant, identity: Identity) -> Option<Result<Bytes, QrError>> {
         let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (kept, next) = &mut *inside;
         if let Some(drawing) = kept.get(&identity) {
             return Some(Ok(drawing.clone()));
         }
-        let now = Instant::now();
         if *next > now + EVERY * AT_ONCE {
             return None;
         }
@@ -74,4 +77,27 @@ fn svg(identity: Identity) -> Result<String, QrError> {
          <path d=\"{path}\"/>\n</svg>\n",
         side * 8
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AT_ONCE, Drawings, EVERY, Identity, Instant};
+
+    #[test]
+    fn codes_of_identities_without_end_are_drawn_now_and_then() {
+        let (drawings, now) = (Drawings::new(), Instant::now());
+        let identity = |number: u32| {
+            let mut bytes = [0; Identity::LEN];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            Identity::from_bytes(bytes)
+        };
+        let mine = identity(u32::MAX);
+        assert!(drawings.get_at(now, mine).is_some());
+        let drawn = (0..1000).take_while(|number| drawings.get_at(now, identity(*number)).is_some()).count();
+        assert_eq!(drawn, AT_ONCE as usize);
+        assert!(drawings.get_at(now, mine).is_some(), "what is kept costs nothing");
+        let later = now + EVERY;
+        assert!(drawings.get_at(later, identity(2000)).is_some());
+        assert!(drawings.get_at(later, identity(2001)).is_none());
+    }
 }

@@ -68,22 +68,6 @@ async fn who_reads_slowly_holds_a_share_of_a_list_and_there_are_few() {
     }
 }
 
-#[tokio::test]
-async fn codes_of_identities_without_end_are_drawn_now_and_then() {
-    let (_house, address, _serving) = a_house().await;
-    let mine = format!("/identity/{}.svg", hex::encode(identity(1).as_bytes()));
-    assert_eq!(get(address, &mine).await.status, 200);
-    let mut refused = 0;
-    for number in 0_u32..2000 {
-        let answer = get(address, &format!("/identity/{number:064x}.svg")).await;
-        refused += usize::from(answer.status == 429);
-        if refused > 0 {
-            break;
-        }
-    }
-    assert_eq!(refused, 1);
-}
-
 /// A connection from another address of this machine.
 async fn elsewhere(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
