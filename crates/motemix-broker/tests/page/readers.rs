@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -66,6 +66,22 @@ async fn who_reads_slowly_holds_a_share_of_a_list_and_there_are_few() {
     while get(address, "/api/devices").await.status != 200 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// On a busy machine, 2,000 may not ask for more than is drawn meanwhile.
+#[tokio::test]
+async fn who_asks_for_codes_of_identities_without_end_is_sent_away_for_a_while() {
+    let (_house, address, _serving) = a_house().await;
+    let (begun, mut drawn) = (Instant::now(), 0_u32);
+    let mut status = 200;
+    while status == 200 && drawn < 2000 {
+        status = get(address, &format!("/identity/{drawn:064x}.svg")).await.status;
+        drawn += u32::from(status == 200);
+    }
+    // Two hundred at once and fifty a second, and the one that was under way.
+    let most = 201.0 + begun.elapsed().as_secs_f64() * 50.0;
+    assert!(f64::from(drawn) <= most, "{drawn} were drawn, and {most} may be");
+    assert!(status == 429 || drawn == 2000, "{status}");
 }
 
 /// A connection from another address of this machine.
