@@ -22,6 +22,7 @@ mod console;
 mod outgoing;
 mod peers;
 mod socket;
+mod waiting;
 
 pub use board::LineCounters;
 pub use peers::ZepCounters;

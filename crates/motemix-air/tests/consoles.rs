@@ -44,6 +44,27 @@ fn text_goes_to_all_consoles_and_to_a_file_and_typing_goes_to_the_board() {
 }
 
 #[test]
+fn what_is_typed_does_not_wait_behind_frames_that_a_board_has_not_taken() {
+    let air = Air::open(["busy", "other"]);
+    let mut busy = Board::join(&air, "busy", 1);
+    let mut other = Board::join(&air, "other", 2);
+    let mut console = air.connect("busy.tty");
+    greet(&mut console, &mut busy);
+    let mut send = |frames: std::ops::Range<u8>| {
+        for number in frames {
+            other.transmit(number, &broadcast(2, number, &[number; 100]));
+            assert_eq!(other.done(), (number, Outcome::Sent));
+        }
+    };
+    send(0..60);
+    console.write_all(b"status\n").expect("the air reads");
+    // The air goes round twice at least.
+    send(60..64);
+    let before = (0..64).take_while(|_| busy.next_with_text() == b"").count();
+    assert!(before < 20, "{before} of 64 frames came before what was typed");
+}
+
+#[test]
 fn typing_cannot_forge_what_a_radio_says() {
     let air = Air::open(["board"]);
     let mut board = Board::join(&air, "board", 1);

@@ -2,8 +2,8 @@
 
 use super::AirError;
 use super::console::Console;
-use super::outgoing::Outgoing;
-use super::socket::Listener;
+use super::socket::{Listener, hold_little};
+use super::waiting::Waiting;
 use crate::Instant;
 use crate::channel::{Channel, Counters, JoinError, Station};
 use crate::frame::Frame;
@@ -17,7 +17,8 @@ use std::path::Path;
 /// What a receiver on the line is told of every frame: the model knows no distances.
 const LINK_QUALITY: u8 = 255;
 const SIGNAL_DBM: i8 = -50;
-/// What waits for a board, received frames and typed text; further ones are dropped.
+/// Bytes of received frames that wait for a board, and characters of typed text; further ones are
+/// dropped.
 const ARRIVING: usize = 32 << 10;
 /// With the fates of its frames. A board that sends without reading is read no further then.
 const WAITING: usize = 64 << 10;
@@ -56,7 +57,7 @@ pub(super) struct Board {
 /// A connection to a board.
 pub(super) struct Line {
     pub stream: UnixStream,
-    pub out: Outgoing,
+    pub out: Waiting,
     decoder: Decoder,
     pub station: Option<(Station, ExtendedAddress)>,
 }
@@ -86,7 +87,7 @@ impl Board {
 
     /// Whether the board may be read, or has so much to read itself that it has to do that first.
     pub fn is_readable(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.out.len() <= ARRIVING)
+        self.line.as_ref().is_some_and(|line| line.out.message_bytes() <= ARRIVING)
     }
 
     pub fn accept(&mut self, now: Instant, channel: &mut Channel) {
@@ -100,7 +101,8 @@ impl Board {
                 tracing::warn!(board = self.name, "a second connection was closed; one board a socket");
                 continue;
             }
-            let (out, decoder) = (Outgoing::default(), Decoder::new());
+            hold_little(&stream);
+            let (out, decoder) = (Waiting::default(), Decoder::new());
             self.line = Some(Line { stream, out, decoder, station: None });
         }
     }
@@ -182,7 +184,7 @@ impl Board {
     pub fn typed(&mut self, client: usize, buffer: &mut [u8]) {
         let Self { console, line, line_counters, .. } = self;
         console.typed(client, buffer, |character| {
-            let taken = line.as_mut().is_some_and(|line| line.out.push(&[character], ARRIVING));
+            let taken = line.as_mut().is_some_and(|line| line.out.type_in(character, ARRIVING));
             if !taken {
                 line_counters.overrun += 1;
             }
@@ -217,7 +219,7 @@ impl Line {
     fn say(&mut self, message: &Message<'_>, most: usize) -> bool {
         let mut bytes = Vec::with_capacity(MAX_ON_LINE);
         message.write(|byte| bytes.push(byte));
-        self.out.push(&bytes, most)
+        self.out.say(bytes, most)
     }
 }
 

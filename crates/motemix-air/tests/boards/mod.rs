@@ -125,6 +125,12 @@ impl Board {
         self.say(&Message::Transmit { handle, frame });
     }
 
+    /// What was typed before the next thing that the radio says.
+    pub fn next_with_text(&mut self) -> Vec<u8> {
+        self.next();
+        std::mem::take(&mut self.text)
+    }
+
     /// The next thing that the radio says.
     pub fn next(&mut self) -> Said {
         loop {
