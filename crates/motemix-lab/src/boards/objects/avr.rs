@@ -17,8 +17,8 @@ const FOLDER: &str = "bench-avr";
 const IMAGES: &str = "target/avr-none/release";
 /// What simavr writes, where it runs; the program names it.
 const MARKS: &str = "marks.vcd";
-/// Seconds after which a program counts as stuck: each takes some 15.
-const MOST_SECONDS: &str = "120";
+/// A program that takes more seconds of the processor counts as stuck: each takes some 15.
+const CPU_LIMIT: &str = "--cpu=120";
 const HINT: &str = "`scripts/setup avr` installs what the AVR needs, and --board leaves it out";
 
 /// Builds the programs and runs them one after the other.
@@ -105,13 +105,13 @@ struct Report {
 
 fn run(image: &Path) -> Result<Vec<Report>> {
     let scratch = tempfile::tempdir().context("cannot make a folder")?;
-    let output = Command::new("timeout")
-        .args([MOST_SECONDS, "simavr", "-m", BOARD, "-f", &CLOCK_HZ.to_string()])
+    let output = Command::new("prlimit")
+        .args([CPU_LIMIT, "simavr", "-m", BOARD, "-f", &CLOCK_HZ.to_string()])
         .arg(image)
         .current_dir(scratch.path())
         .stdin(Stdio::null())
         .output()
-        .context("cannot run timeout")?;
+        .context("cannot run prlimit")?;
     let console = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
