@@ -36,9 +36,9 @@ pub fn tenths() -> u64 {
     now.as_secs() * 10 / EPOCH_SECONDS.load(Ordering::Relaxed)
 }
 
-/// Epochs of worlds that come to be from now on last twice as long, for so many processes that they
-/// would have no documents in time, if a program takes ten times as long to start as on a machine
-/// that is idle.
+/// Epochs of worlds that come to be from now on are as long as this machine needs for so many
+/// processes to have documents in time: ten seconds for each 60 ms in which a program starts, which
+/// is ten times of what an idle machine takes.
 pub fn slow_down_if_busy() {
     let start = |_| {
         let begin = Instant::now();
@@ -47,9 +47,9 @@ pub fn slow_down_if_busy() {
     };
     let mut starts: Vec<_> = (0..9).map(start).collect();
     starts.sort_unstable();
-    let is_busy = starts[4] > Duration::from_millis(60);
-    EPOCH_SECONDS.store(if is_busy { 20 } else { 10 }, Ordering::Relaxed);
-    println!("a program starts in {:?}: epochs of {} s", starts[4], EPOCH_SECONDS.load(Ordering::Relaxed));
+    let seconds = 10 * u64::try_from(starts[4].as_millis().div_ceil(60)).unwrap().clamp(1, 4);
+    EPOCH_SECONDS.store(seconds, Ordering::Relaxed);
+    println!("a program starts in {:?}: epochs of {seconds} s", starts[4]);
 }
 
 /// Each folder is one operator's.
