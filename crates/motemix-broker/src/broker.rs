@@ -11,6 +11,7 @@ mod observers;
 mod rates;
 mod taken;
 mod unpublished;
+mod wall_clock;
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -69,6 +70,9 @@ pub struct Broker<T> {
     look_ups_rest: Range<Moment>,
     /// When it was last told what time it is.
     now: Moment,
+    /// When the clock on the wall was set back, or this broker began: since then moments may be in
+    /// the future.
+    set_back: Option<Moment>,
 }
 
 impl<T> Broker<T> {
@@ -91,6 +95,7 @@ impl<T> Broker<T> {
             kept: Vec::new(),
             look_ups_rest: Moment::from_millis(0)..Moment::from_millis(0),
             now: Moment::from_millis(0),
+            set_back: None,
             policy,
         }
     }
@@ -98,7 +103,7 @@ impl<T> Broker<T> {
     /// Decides what becomes of a request. Its answer is in what [`stored`](Self::stored) or
     /// [`not_stored`](Self::not_stored) returns.
     pub fn handle(&mut self, now: Moment, caller: &Caller, ticket: T, relation: Relation, request: Request) {
-        self.now = now;
+        self.set_now(now);
         self.counters.requests += 1;
         if !caller.local
             && let Err(wait) = self.rates.take(Origin::of(caller), now, self.cost(&request))
@@ -369,7 +374,8 @@ impl<T> Broker<T> {
     /// Ends what has expired, and asks observers who were not asked for long. What comes of it goes
     /// into the open batch.
     pub fn expire(&mut self, now: Moment) {
-        self.now = now;
+        self.set_now(now);
+        self.set_moments_right();
         while let Some(ending) = self.memory.ended(now) {
             match ending {
                 Ending::Topic(id) => {

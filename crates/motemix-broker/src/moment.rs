@@ -5,7 +5,19 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
+/// Seconds by which clocks of one machine, or of brokers that share a store, may differ.
+const TOLERANCE: u64 = 60;
+
 impl Moment {
+    /// Before this program was written no clock was right: 2026-01-01.
+    pub(crate) const WRITTEN: Self = Self(1_767_225_600_000);
+
+    /// Whether it was written by a clock that was ahead of this present one. A present before this
+    /// program was written says nothing.
+    pub(crate) const fn is_ahead_of(self, now: Self) -> bool {
+        now.0 > Self::WRITTEN.0 && self.0 > now.plus_secs(TOLERANCE).0
+    }
+
     /// A moment given in milliseconds since 1970.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)

@@ -4,6 +4,9 @@ mod building;
 
 use building::*;
 use motemix_broker::directory::Refusal;
+use motemix_broker::state::{RegistrationId, TopicId};
+use motemix_broker::store::{Retention, Sqlite};
+use motemix_broker::{Broker, Store as _};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Observe, Peer, Request, Response, format};
 use motemix_object::{Audience, Credential, SealedReading};
@@ -153,4 +156,88 @@ fn an_endpoint_that_only_asks_is_asked_for_its_links() {
     let settled = broker.stored();
     assert_eq!((settled.answers[0].ticket, settled.answers[0].response.code), (5, Code::CHANGED));
     assert!(text(&building.answer(&stranger(2), look_up("rt=light"))).contains("/on"));
+}
+
+/// A clock that was a day ahead, while somebody registered, published and observed, and what is in
+/// the store then. The clock is right from `building.now` on.
+fn after_a_day_ahead(building: &mut Building, store: &mut Sqlite) -> (String, RegistrationId) {
+    let keyless = Request {
+        query: ["ep=shed", "lt=3600", "base=coap://[2001:db8::7]"].map(str::to_owned).to_vec(),
+        ..with(Request::new(Method::Post, &["rd"]), format::LINK_FORMAT, b"</t>;rt=temperature")
+    };
+    let mut ask = |building: &mut Building, request: Request| {
+        building.broker.handle(building.now, &local(), 7, relation(&local(), 1), request);
+        store.commit(building.broker.changes()).unwrap();
+        building.broker.stored().answers.remove(0).response
+    };
+    let right = building.now;
+    building.wait(DAY);
+    let made = ask(building, post(&[(0, Property::Text("cellar")), (2, Property::Text("core.ps.data"))]));
+    let topic = made.location_path[1].clone();
+    for (degrees, code) in [("20", Code::CREATED), ("21", Code::CHANGED)] {
+        assert_eq!(ask(building, put(&topic, 0, degrees.as_bytes())).code, code);
+    }
+    let registered = ask(building, keyless);
+    assert_eq!(registered.code, Code::CREATED, "{}", text(&registered));
+    assert!(building.observe(&stranger(1), 2, &topic).1);
+    building.now = right;
+    (topic, RegistrationId(registered.location_path[1].as_str().into()))
+}
+
+const DAY: u64 = 24 * 3600;
+
+#[test]
+fn what_was_stored_while_the_clock_was_ahead_is_as_old_as_when_it_was_set_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Sqlite::open(folder.path(), Retention::default()).unwrap();
+    let mut store = open();
+    let mut building = Building::new(policy(), &[]);
+    let (topic, registration) = after_a_day_ahead(&mut building, &mut store);
+    let (topic, right) = (TopicId(topic.as_str().into()), building.now);
+    let passes = |building: &mut Building, store: &mut Sqlite, seconds: u64| {
+        building.wait(seconds);
+        building.broker.expire(building.now);
+        store.commit(building.broker.changes()).unwrap();
+        building.broker.stored()
+    };
+    // For some minutes it may be the present clock that is wrong.
+    for seconds in [0, 50, 50, 50, 50, 50] {
+        assert_eq!(passes(&mut building, &mut store, seconds).feed, []);
+    }
+    let settled = passes(&mut building, &mut store, 50);
+    assert_eq!(settled.feed.len(), 2);
+    assert_eq!(settled.notices, [], "observers have this value");
+    // So it is after a start as well, and the history has no value twice.
+    drop(store);
+    let mut store = open();
+    let state = store.load().unwrap();
+    assert_eq!(state.value(&topic).unwrap().published, right);
+    assert_eq!(state.registration(&registration).unwrap().expires, right.plus_secs(3600));
+    assert_eq!(store.history(&topic, 10, None).unwrap().len(), 2);
+    // Whoever observes is asked within a day from when it was set right, not from the false day.
+    let mut asked = 0;
+    while building.now < right.plus_secs(DAY) {
+        let settled = passes(&mut building, &mut store, 50);
+        asked += settled.notices.iter().filter(|notice| notice.confirm).count();
+    }
+    assert_eq!(asked, 1);
+    // The endpoint that did not come back is gone since, as it would be with a right clock.
+    assert!(building.broker.state().registration(&registration).is_none());
+}
+
+#[test]
+fn a_clock_that_is_behind_until_a_time_server_answers_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Sqlite::open(folder.path(), Retention::default()).unwrap();
+    let mut building = Building::new(policy(), &[]);
+    after_a_day_ahead(&mut building, &mut store);
+    // A start with the clock of the day before. After a minute it is set.
+    let mut broker = Broker::<u32>::new(policy(), store.load().unwrap());
+    for minute in [0, 1] {
+        broker.expire(START.plus_secs(60 * minute));
+    }
+    for second in [5, 305, 400, 700] {
+        broker.expire(START.plus_secs(DAY + second));
+    }
+    assert_eq!(broker.changes(), []);
 }

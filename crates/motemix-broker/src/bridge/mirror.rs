@@ -88,6 +88,8 @@ pub struct Mirror {
     registrations: BTreeMap<RegistrationId, (Identity, Arc<DeviceInfo>)>,
     devices: BTreeMap<Identity, BTreeMap<RegistrationId, Arc<DeviceInfo>>>,
     of_device: BTreeMap<Identity, BTreeSet<TopicId>>,
+    /// No record was published after this.
+    latest: Option<Moment>,
     /// When records of topics are too old to be believed.
     schedule: BTreeSet<(Moment, TopicId)>,
     /// Names of topics and keys of records that are to be kept over a restart, or not any more.
@@ -116,6 +118,7 @@ impl Mirror {
             registrations: BTreeMap::new(),
             devices: BTreeMap::new(),
             of_device: BTreeMap::new(),
+            latest: None,
             schedule: BTreeSet::new(),
             unkept: BTreeSet::new(),
             wanted: BTreeMap::new(),

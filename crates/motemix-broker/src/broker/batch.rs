@@ -68,6 +68,11 @@ impl Batch {
             }
             Change::Registration(..) | Change::Topic(..) | Change::Freshness(..) => {}
         }
+        self.apply_silently(memory, change);
+    }
+
+    /// Makes a change that observers of topics are not told.
+    pub(super) fn apply_silently(&mut self, memory: &mut Memory, change: Change) {
         self.changes.push(change.clone());
         self.inverses.push(memory.apply(change));
     }

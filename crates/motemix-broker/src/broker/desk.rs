@@ -130,7 +130,7 @@ impl<T> Broker<T> {
 
     /// Goes on with a registration: `response` is what the endpoint said, if it said something.
     pub fn fetched(&mut self, now: Moment, ticket: T, registrant: &Registrant, response: Option<&Response>) {
-        self.now = now;
+        self.set_now(now);
         self.not_fetched(registrant);
         let desk = Desk { settings: &self.settings, state: self.memory.state(), now };
         let response = match directory::fetched(desk, registrant, response) {

@@ -320,6 +320,11 @@ impl Observers {
         }
     }
 
+    /// Topics that are observed.
+    pub(super) fn topics(&self) -> impl Iterator<Item = &TopicId> {
+        self.topics.keys()
+    }
+
     fn check_of(&self, topic: &TopicId) -> Option<Moment> {
         self.topics.get(topic)?.check
     }

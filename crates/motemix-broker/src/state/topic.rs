@@ -45,6 +45,14 @@ pub struct Value {
     pub signed: Signed,
 }
 
+impl Value {
+    /// Whether the other value is this one, but for when it was published.
+    pub(crate) fn differs_in_time(&self, other: &Self) -> bool {
+        self.published != other.published
+            && self.clone() == Self { published: self.published, ..other.clone() }
+    }
+}
+
 /// Whose signature a value has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {

@@ -67,8 +67,6 @@ pub struct Sqlite {
 /// How much faster than time it may go to catch up with the clock on the wall: a broker that was
 /// switched off for a month has a month to make up for, and a clock that was set wrong is noticed.
 const CATCH_UP: u64 = 24;
-/// Before this program was written no clock was right: 2026-01-01.
-const WRITTEN: Moment = Moment::from_millis(1_767_225_600_000);
 /// How far ahead the clock on the wall has to be for its operator to hear of it.
 const AHEAD: u64 = 24 * 3600;
 
@@ -306,7 +304,10 @@ impl Store for Sqlite {
     fn tidy(&mut self, now: Moment, passed: Duration) -> Result<(), StoreError> {
         let passed = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
         let at_most = |before: Moment| before.plus_millis(passed.saturating_mul(CATCH_UP));
-        let age = self.age.filter(|before| *before > WRITTEN).map_or(now, |before| now.min(at_most(before)));
+        let age = self
+            .age
+            .filter(|before| *before > Moment::WRITTEN)
+            .map_or(now, |before| now.min(at_most(before)));
         let ahead = now.as_secs() - age.as_secs();
         if ahead > AHEAD && self.counters.clock_ahead <= AHEAD {
             let days = ahead / AHEAD;
@@ -395,8 +396,18 @@ fn append(
     span: Option<Span>,
     retention: Retention,
 ) -> rusqlite::Result<Span> {
-    let mut span = span.unwrap_or_else(|| Span::empty(value.published));
     let change = change.encode();
+    if let Some(span) = span
+        && let Some(len) = written_ahead(connection, topic, value, span)?
+    {
+        connection
+            .prepare_cached("UPDATE history SET published = ?3, change = ?4 WHERE topic = ?1 AND place = ?2")?
+            .execute(params![&*topic.0, span.next - 1, millis(value.published), change])?;
+        let bytes = span.bytes.saturating_sub(taken(len)) + taken(change.len() as u64);
+        let oldest = if span.has_older() { span.oldest } else { value.published };
+        return Ok(Span { bytes, oldest, of_first: None, ..span });
+    }
+    let mut span = span.unwrap_or_else(|| Span::empty(value.published));
     connection
         .prepare_cached("INSERT INTO history (topic, place, published, change) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![&*topic.0, span.next, millis(value.published), change])?;
@@ -404,6 +415,24 @@ fn append(
     span.bytes += taken(change.len() as u64);
     let first = span.next.saturating_sub(i64::from(retention.values));
     if first > span.first { remove_until(connection, topic, span, first) } else { Ok(span) }
+}
+
+/// The length of the newest entry, if it is this very value at a later moment: then only its moment
+/// is set right.
+fn written_ahead(
+    connection: &Connection,
+    topic: &TopicId,
+    value: &Value,
+    span: Span,
+) -> rusqlite::Result<Option<u64>> {
+    let newest: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT change FROM history WHERE topic = ?1 AND place = ?2 AND published > ?3")?
+        .query_row(params![&*topic.0, span.next - 1, millis(value.published)], |row| row.get(0))
+        .optional()?;
+    Ok(newest.and_then(|newest| match Change::decode(&newest) {
+        Ok(Change::Value(_, Some(before))) if before.differs_in_time(value) => Some(newest.len() as u64),
+        _ => None,
+    }))
 }
 
 /// Removes what was published before `cutoff`, from the oldest on; the newest stays.

@@ -246,6 +246,41 @@ fn a_record_that_expired_stays_so_over_a_restart_and_keeps_its_entity() {
 }
 
 #[test]
+fn a_reading_of_a_clock_that_was_a_day_ahead_grows_old_from_when_that_is_noticed() {
+    const DAY: u64 = 24 * 3600;
+    let of_tomorrow = |pack: &str| published("a", NOW.plus_secs(DAY), pack);
+    let mut mirror = mirror("");
+    mirror.apply(&creation(topic("a")));
+    mirror.apply(&of_tomorrow(r#"[{"n":"t","v":1,"ut":60},{"n":"u","v":1,"ut":60}]"#));
+    assert_eq!(state(&mut mirror, NOW.plus_secs(DAY)).unwrap().expiry, Some(120));
+    // One of both goes on, and the clock is set right.
+    mirror.apply(&of_tomorrow(r#"[{"n":"t","v":2,"ut":60}]"#));
+    assert_eq!(state(&mut mirror, NOW).unwrap().expiry, Some(120));
+    mirror.send_all();
+    assert_eq!(state(&mut mirror, NOW.plus_secs(20)).unwrap().expiry, Some(100));
+    // What a restart will find is of that moment as well.
+    let kept = mirror.take_record_changes();
+    let [RecordChange::Keep(record)] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!((&*record.key, record.published), ("u", NOW));
+    // The sensor is dead: whatever starts again, now or when the false moment comes, it stays so.
+    assert_eq!(mirror.next_due(), Some(NOW.plus_secs(120)));
+    mirror.expire(NOW.plus_secs(120));
+    assert_eq!(state(&mut mirror, NOW.plus_secs(120)).unwrap().kind, Kind::Removal);
+    for later in [200, DAY, DAY + 60] {
+        mirror.connected(None);
+        let all: Vec<Message> = std::iter::from_fn(|| mirror.next(NOW.plus_secs(later))).collect();
+        assert!(all.iter().all(|message| message.kind != Kind::State), "{all:#?}");
+    }
+    // A clock that has not been set yet, as at the start of a machine without a battery, says nothing.
+    let mut early = super::mirror("");
+    early.apply(&creation(topic("a")));
+    early.apply(&published("a", NOW, r#"[{"n":"t","v":2,"ut":60}]"#));
+    assert!(state(&mut early, Moment::from_millis(1)).is_some());
+    early.send_all();
+    assert_eq!(state(&mut early, NOW.plus_secs(20)).unwrap().expiry, Some(100));
+}
+
+#[test]
 fn names_that_change_all_the_time_fill_no_memory() {
     let mut mirror = mirror("");
     mirror.apply(&creation(topic("a")));

@@ -63,6 +63,7 @@ impl Mirror {
     /// be believed still has an entity, for a month.
     pub fn restore(&mut self, records: Vec<OlderRecord>, now: Moment) {
         for OlderRecord { topic, device, key, published, reading } in records {
+            self.latest = self.latest.max(Some(published));
             let id = self.topic_named(&topic).cloned();
             let setting = self.plan.settings().home_assistant.expire_after;
             let lifetime = lifetime(&reading, setting);
@@ -119,8 +120,35 @@ impl Mirror {
         self.schedule.first().map(|(due, _)| *due)
     }
 
+    /// A record of the future is of a clock that was ahead. It is from now, which is when it is
+    /// noticed, and grows old from now on.
+    pub(super) fn set_moments_right(&mut self, now: Moment) {
+        if !self.latest.is_some_and(|latest| latest.is_ahead_of(now)) {
+            return;
+        }
+        let mut concerned = Vec::new();
+        for (id, entry) in &mut self.topics {
+            for (key, record) in &mut entry.records {
+                if record.published.is_ahead_of(now) {
+                    record.published = now;
+                    if !record.is_newest {
+                        self.unkept.insert((entry.topic.name.clone(), key.clone()));
+                    }
+                    concerned.push(id.clone());
+                }
+            }
+        }
+        self.latest = Some(now);
+        concerned.dedup();
+        for id in concerned {
+            self.schedule(&id, now);
+            self.send_state(&id);
+        }
+    }
+
     /// Sends the states of topics with records that are too old now.
     pub fn expire(&mut self, now: Moment) {
+        self.set_moments_right(now);
         while let Some((due, id)) = self.schedule.first().cloned()
             && due <= now
         {
@@ -141,6 +169,7 @@ impl Mirror {
                 self.unkept.insert((name.clone(), key.clone()));
             }
         }
+        self.latest = self.latest.max(Some(value.published));
         for (key, reading) in by_key {
             let lifetime = lifetime(&reading, setting);
             let record = Record { reading, published: value.published, lifetime, is_newest: true };

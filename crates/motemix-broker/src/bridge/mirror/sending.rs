@@ -12,6 +12,7 @@ use crate::state::TopicId;
 impl Mirror {
     /// What is sent next.
     pub fn next(&mut self, now: Moment) -> Option<Message> {
+        self.set_moments_right(now);
         let topic = self.queue.pop_front()?;
         self.queued.remove(&topic);
         let message = match self.wanted.get(&topic) {
