@@ -9,6 +9,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -331,6 +333,68 @@ fn strangers_are_told_apart_and_nothing_of_theirs_is_printed() {
         "{told}"
     );
     assert!(said.contains("motemix: 3 datagrams dropped: not admitted"), "{said}");
+}
+
+/// Sends datagrams from many ports of an address until it is dropped.
+struct Flood(Arc<AtomicBool>, Option<thread::JoinHandle<()>>);
+
+impl Flood {
+    fn of(from: &str, ports: usize, to: &str, mut next: impl FnMut(&UdpSocket) + Send + 'static) -> Self {
+        let sockets: Vec<_> = (0..ports).map(|_| UdpSocket::bind((from, 0)).expect("a port")).collect();
+        for socket in &sockets {
+            socket.connect(to).expect("an address");
+            socket.set_nonblocking(true).expect("a socket");
+        }
+        let end = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&end);
+        let thread = thread::spawn(move || {
+            for socket in sockets.iter().cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                next(socket);
+                // Some hundreds a second, so that the router's machine is not the bound.
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self(end, Some(thread))
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn a_hello_that_somebody_recorded_and_sends_from_all_ports_keeps_nobody_out() {
+    let keys = Keys::new();
+    // A neighbour said hello once, and somebody heard it.
+    let listener = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let there = listener.local_addr().expect("bound").to_string();
+    let recorded = thread::spawn(move || {
+        let mut hello = vec![0; 2048];
+        let (len, _) = listener.recv_from(&mut hello).expect("a hello");
+        hello.truncate(len);
+        hello
+    });
+    let once = ["link", "sensor", "--to", &there, "--wait", "1ms"].map(str::to_owned);
+    let nobody = once.into_iter().chain(keys.of_sensor("diet")).chain(["hello".to_owned()]);
+    motemix(nobody).fails(1, &["no answer"]);
+    let hello = recorded.join().expect("recorded");
+    assert_eq!(hello.len(), 75);
+
+    let other = motemix(["link", "identity", &keys.path("other")]).succeeds().trim().to_owned();
+    let words: Vec<_> = keys.of_router("diet").into_iter().chain(["--admit".to_owned(), other]).collect();
+    let router = Router::listening("127.0.0.1:0", &words);
+    let _flood = Flood::of("127.0.0.1", 400, &router.address, move |socket| drop(socket.send(&hello)));
+    let of_other = keys.of("other", &keys.router, "diet");
+    for number in 0..6 {
+        sensor(&router.address, &of_other, &[&number.to_string()]).succeeds();
+        assert_eq!(router.hears(), number.to_string());
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod initiator;
 mod own;
 mod responder;
 
+pub use admission::{Admission, Bounds, Refusal};
 pub use device::{Accepted, AnyByValue, Device, DeviceKey, Policy};
 pub use initiator::{Begun, Failed, Met, begin};
 pub use own::{Own, OwnSecret};

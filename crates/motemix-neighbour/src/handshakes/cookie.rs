@@ -8,7 +8,8 @@ use motemix_time::Instant;
 use rand_core::CryptoRng;
 use subtle::ConstantTimeEq as _;
 
-use super::Peer;
+use super::{Handshakes, Peer};
+use crate::edhoc::CipherSuite;
 
 pub(super) const COOKIE_LEN: usize = 8;
 /// A cookie is good for so long at least, and for twice as long at most.
@@ -56,6 +57,14 @@ impl Cookies {
         whose.copy_from_slice(&peer);
         let hash = blake2s_128(key.expose(), &data);
         *hash.expose().first_chunk().unwrap_or(&[0; COOKIE_LEN])
+    }
+}
+
+impl<S: CipherSuite, const LEN: usize> Handshakes<S, LEN> {
+    /// Bakes the same cookies as the other from now on: what is good for one is good for both.
+    /// Several answer at one address like that, each to one peer at a time.
+    pub fn share_cookies(&mut self, with: &Self) {
+        self.cookies = Cookies(with.cookies.0.duplicate());
     }
 }
 

@@ -8,6 +8,7 @@
 //! may be a radio, where boards with the same application are.
 
 mod carrier;
+mod diet;
 mod edhoc;
 mod literal;
 mod router;
@@ -26,6 +27,7 @@ use motemix_host::rng::HostRng;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::diet::settled::{Admission, Identity};
 use motemix_neighbour::suite::P256;
+use motemix_node::Instant;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -123,4 +125,17 @@ fn check(neighbours: &Neighbours) -> Result<(), Failure> {
 
 fn rng() -> Result<HostRng, Failure> {
     Ok(HostRng::new().context("the system has no random numbers")?)
+}
+
+/// A clock for handshakes.
+struct Clock(std::time::Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn now(&self) -> Instant {
+        Instant::default() + self.0.elapsed()
+    }
 }

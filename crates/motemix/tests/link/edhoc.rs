@@ -1,11 +1,12 @@
 //! The mode `edhoc`: what an observer sees, what a stranger gets, and when keys change.
 
-use super::{Keys, PATIENCE, Router, sensor};
+use super::{Flood, Keys, PATIENCE, Router, sensor};
 use crate::program::{Run, motemix};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -168,6 +169,40 @@ fn a_flood_of_first_messages_holds_no_state() {
     let count: u32 = line.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("a count");
     // The system may lose some.
     assert!((1..=1000).contains(&count), "{line}");
+}
+
+#[test]
+fn handshakes_that_one_address_begins_from_all_ports_keep_nobody_out() {
+    // Method 3, suite 2, the x-coordinate of the curve's generator, and the name of a connection.
+    let message_1 = "03025820 6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296 00";
+    let message_1 = hex::decode(message_1.replace(' ', "")).expect("digits");
+    let keys = Keys::new();
+    let router = Router::listening("127.0.0.1:0", &keys.of_router("edhoc"));
+    // Each port asks for a cookie, and begins a handshake with it.
+    let (answer, answered) = channel();
+    let _flood = Flood::of("127.0.0.9", 200, &router.address, move |socket| {
+        let mut datagram = [0; LENGTH];
+        while let Ok(len) = socket.recv(&mut datagram) {
+            // Whoever waits may have enough of them.
+            if let [1, 0, 9, 2, rest @ ..] = &datagram[..len] {
+                let begins = [&[1, 0, 46, 3], &rest[..8], &message_1, &[0; LENGTH - 49]].concat();
+                let _ = socket.send(&begins);
+            } else {
+                let _ = answer.send(());
+            }
+        }
+        let mut hello = [0; LENGTH];
+        hello[..4].copy_from_slice(&[1, 0, 1, 1]);
+        let _ = socket.send(&hello);
+    });
+    // More than there are places.
+    for _ in 0..40 {
+        answered.recv_timeout(PATIENCE).expect("an answer");
+    }
+    for number in 0..5 {
+        sensor(&router.address, &keys.of_sensor("edhoc"), &[&number.to_string()]).succeeds();
+        assert_eq!(router.hears(), number.to_string());
+    }
 }
 
 #[test]

@@ -12,20 +12,20 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Bounds of what handshakes cost, of all peers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub struct Bounds {
     /// Handshakes that are begun in a second. Half of them is for those who have an Echo value in
     /// this very request.
-    pub(super) begun: u32,
+    pub begun: u32,
     /// Those of them that are an account's own: it has more only while half of all are free and
     /// nobody else can have begun them.
-    pub(super) of_an_account: u32,
+    pub of_an_account: u32,
     /// Those of them whose peers have not proved their addresses.
-    pub(super) unproven: u32,
+    pub unproven: u32,
 }
 
 /// Why a handshake does not begin now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub enum Refusal {
     /// The address is to be proven first, by the request itself.
     Unproven,
     /// The source, or all together, have begun as many as they may.
@@ -34,7 +34,7 @@ pub(super) enum Refusal {
 
 /// Counts what was begun in this second.
 #[derive(Debug, Default)]
-pub(super) struct Admission {
+pub struct Admission {
     since: Instant,
     begun: u32,
     /// Without an Echo value in the request: anybody can have written any address on it, also one
@@ -47,7 +47,21 @@ pub(super) struct Admission {
 
 impl Admission {
     /// Counts a handshake, if it may begin.
-    pub(super) fn begin(&mut self, now: Instant, account: Account, bounds: &Bounds) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// It may not begin now.
+    pub fn begin(&mut self, now: Instant, account: Account, bounds: &Bounds) -> Result<(), Refusal> {
+        self.check(now, account, bounds)?;
+        self.count(account);
+        Ok(())
+    }
+
+    /// Whether a handshake may begin, which is not counted yet: it may turn out that nothing has to
+    /// be computed.
+    ///
+    /// # Errors
+    /// It may not begin now.
+    pub fn check(&mut self, now: Instant, account: Account, bounds: &Bounds) -> Result<(), Refusal> {
         if now - self.since >= PERIOD {
             *self = Self { since: now, ..Self::default() };
         }
@@ -66,11 +80,16 @@ impl Admission {
         if self.begun >= bounds.begun {
             return Err(Refusal::Busy);
         }
-        self.of_accounts.insert(account, of_account + 1);
+        Ok(())
+    }
+
+    /// Counts a handshake that began.
+    pub fn count(&mut self, account: Account) {
+        let is_certain = account.standing == Standing::Certain;
+        *self.of_accounts.entry(account).or_default() += 1;
         self.begun += 1;
         self.begun_without_echo += u32::from(!is_certain);
         self.unproven += u32::from(account.standing == Standing::Unproven);
-        Ok(())
     }
 }
 

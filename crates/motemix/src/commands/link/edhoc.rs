@@ -19,7 +19,6 @@ use motemix_neighbour::handshakes::{
 };
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PrivateKey, PublicKey};
-use motemix_node::Instant;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 
@@ -172,17 +171,4 @@ fn carried(transmit: &Transmit<MAX_MESSAGE_BY_VALUE>, length: usize) -> Result<V
     let mut datagram = vec![0; length];
     carry(transmit.as_bytes(), &mut datagram).map_err(Failure::failed)?;
     Ok(datagram)
-}
-
-/// A clock for handshakes.
-struct Clock(std::time::Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(std::time::Instant::now())
-    }
-
-    fn now(&self) -> Instant {
-        Instant::default() + self.0.elapsed()
-    }
 }

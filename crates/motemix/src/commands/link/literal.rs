@@ -2,13 +2,14 @@
 
 use super::router::{Heard, PLACES, refused};
 use crate::failure::Failure;
+use motemix_coap::{Account, FairTable};
 use motemix_host::rng::HostRng;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
 use motemix_neighbour::suite::P256;
-use std::collections::HashMap;
+use motemix_node::Instant;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// For so long keys are not answered again, and each time for twice as long. Steps 1 and 2 look the
 /// same: a repeated answer would be answered as well, and that again, however far both are apart.
@@ -18,15 +19,15 @@ const FORGOTTEN: Duration = Duration::from_mins(1);
 
 pub struct Literal {
     node: Node,
-    peers: HashMap<SocketAddr, Peer>,
+    peers: FairTable<SocketAddr, Peer>,
     /// When, and for how long they are not answered again.
-    answered: HashMap<SocketAddr, (Instant, Duration)>,
+    answered: FairTable<SocketAddr, (Instant, Duration)>,
 }
 
 impl Literal {
     pub fn new(rng: &mut HostRng) -> Result<Self, Failure> {
         let node = Node::generate(&mut P256, rng).map_err(Failure::failed)?;
-        Ok(Self { node, peers: HashMap::new(), answered: HashMap::new() })
+        Ok(Self { node, peers: FairTable::new(PLACES), answered: FairTable::new(PLACES) })
     }
 
     pub fn keys(&self) -> [u8; KEYS_LEN] {
@@ -34,13 +35,13 @@ impl Literal {
     }
 
     pub fn knows(&self, peer: SocketAddr) -> bool {
-        self.peers.contains_key(&peer)
+        self.peers.get(&peer).is_some()
     }
 
     /// Steps 1 and 2: the keys of whoever is there.
     pub fn meet(&mut self, keys: &[u8], from: SocketAddr) -> Result<(), Refused> {
         let peer = self.node.meet(keys, &mut P256)?;
-        self.peers.insert(from, peer);
+        self.peers.insert(from, Account::certain(from.into()), peer);
         Ok(())
     }
 
@@ -51,9 +52,14 @@ impl Literal {
         Ok(room)
     }
 
-    pub fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
+    pub fn handle(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        now: Instant,
+    ) -> (Heard, Option<Vec<u8>>) {
         if datagram.len() == KEYS_LEN {
-            return self.answer(datagram, from);
+            return self.answer(datagram, from, now);
         }
         let Some(peer) = self.peers.get_mut(&from) else {
             return (Heard::Refused("no handshake before"), None);
@@ -64,20 +70,16 @@ impl Literal {
         }
     }
 
-    fn answer(&mut self, keys: &[u8], from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
-        let now = Instant::now();
+    fn answer(&mut self, keys: &[u8], from: SocketAddr, now: Instant) -> (Heard, Option<Vec<u8>>) {
         self.answered.retain(|_, (answered, _)| now - *answered < FORGOTTEN);
         let before = self.answered.get(&from).copied();
         if before.is_some_and(|(answered, quiet)| now - answered < quiet) {
             return (Heard::Refused("its keys were answered a moment ago"), None);
         }
-        if self.peers.len() >= PLACES && !self.knows(from) {
-            return (Heard::Refused("all places are taken"), None);
-        }
         match self.meet(keys, from) {
             Ok(()) => {
                 let quiet = before.map_or(ANSWERED, |(_, quiet)| 2 * quiet);
-                self.answered.insert(from, (now, quiet));
+                self.answered.insert(from, Account::certain(from.into()), (now, quiet));
                 (Heard::Nothing, Some(self.keys().to_vec()))
             }
             Err(reason) => (refused(reason), None),
@@ -97,11 +99,11 @@ mod tests {
         let [mut one, mut other] = [(); 2].map(|()| Literal::new(&mut rng).expect("in software"));
         let [at_one, at_other] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let mut keys = Some(other.keys().to_vec());
-        let mut answers = 0;
+        let (mut answers, mut now) = (0, Instant::from_micros(1));
         while let Some(mut asked) = keys {
-            std::thread::sleep(Duration::from_millis(60));
-            let answer = one.handle(&mut asked, at_other).1;
-            keys = answer.and_then(|mut answer| other.handle(&mut answer, at_one).1);
+            now = now + Duration::from_millis(60);
+            let answer = one.handle(&mut asked, at_other, now).1;
+            keys = answer.and_then(|mut answer| other.handle(&mut answer, at_one, now).1);
             answers += 1;
             assert!(answers < 6, "there is an end");
         }

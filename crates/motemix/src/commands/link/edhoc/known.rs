@@ -6,6 +6,7 @@
 
 use crate::commands::link::in_hex;
 use crate::failure::Failure;
+use motemix_coap::Source;
 use motemix_host::store::file;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::suite::PUBLIC_KEY_LEN;
@@ -14,6 +15,11 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// Identities in a file. Nobody who was met is forgotten for another.
+const MOST: usize = 4096;
+/// Those of them that were met at addresses of one source.
+const MOST_OF_A_SOURCE: usize = 256;
 
 /// The mode of a file that is made. One that was there keeps its own.
 const MODE: u32 = 0o600;
@@ -77,6 +83,12 @@ impl Known {
             )));
         }
         if !first.contains_key(place) {
+            has_room(&first, place).map_err(|full| {
+                let path = self.path.display();
+                Failure::failed(format!(
+                    "{path}: {full}; whoever is new at {place} is not trusted until lines of others are removed"
+                ))
+            })?;
             // Whoever edits a file may leave the last line without an end.
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
@@ -89,6 +101,21 @@ impl Known {
         self.first = first;
         Ok(())
     }
+}
+
+/// Whether one more may be met at an address. Whoever has many addresses must not fill the disk, or
+/// the places of others.
+fn has_room(first: &BTreeMap<String, PublicKey>, place: &str) -> Result<(), String> {
+    let source_of = |place: &str| place.parse().ok().map(Source::of);
+    let Some(source) = source_of(place) else { return Ok(()) };
+    if first.len() >= MOST {
+        return Err(format!("{MOST} were met"));
+    }
+    let of_source = first.keys().filter(|place| source_of(place) == Some(source)).count();
+    if of_source >= MOST_OF_A_SOURCE {
+        return Err(format!("{MOST_OF_A_SOURCE} were met at {source}"));
+    }
+    Ok(())
 }
 
 /// What is in the file; `None` if it is not there.
@@ -135,4 +162,30 @@ fn parse(line: &str) -> Option<(String, PublicKey)> {
     let mut bytes = [0; PUBLIC_KEY_LEN];
     hex::decode_to_slice(identity.trim(), &mut bytes).ok()?;
     Some((address.to_owned(), PublicKey::new(bytes).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::link::rng;
+    use motemix_neighbour::diet::settled::Identity;
+    use motemix_neighbour::suite::P256;
+
+    #[test]
+    fn a_network_with_many_addresses_has_its_share_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("known");
+        let mut rng = rng().expect("random numbers");
+        let identity = Identity::generate(&mut P256, &mut rng).expect("in software").public_key();
+        let line = |number: usize| format!("2001:db8::{number:x} {}\n", in_hex(&identity));
+        fs::write(&path, (1..MOST_OF_A_SOURCE).map(line).collect::<String>()).expect("a file");
+        let mut known = Known::open(&path).expect("lines");
+        known.learn("2001:db8::a:1", &identity).expect("the last one");
+        let refused = known.learn("2001:db8::a:2", &identity).expect_err("one too many").to_string();
+        assert!(refused.contains("256 were met at 2001:db8::/64; whoever is new"), "{refused}");
+        // Others are met, and whoever was met stays.
+        known.learn("2001:db8:0:1::1", &identity).expect("another network");
+        known.learn("2001:db8::1", &identity).expect("met before");
+        assert_eq!(Known::open(&path).expect("lines").first.len(), MOST_OF_A_SOURCE + 1);
+    }
 }

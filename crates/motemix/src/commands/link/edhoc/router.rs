@@ -1,29 +1,26 @@
 //! A router in the mode `edhoc`.
 
-use super::{Clock, Host, Shakes, carried};
+use super::{Host, Shakes, carried};
 use crate::cli::Neighbours;
-use crate::commands::link::router::Heard;
+use crate::commands::link::router::{ANSWERS, Heard, PLACES};
 use crate::commands::link::told::Told;
 use crate::commands::link::{in_hex, rng};
 use crate::failure::Failure;
 use crate::report::counted;
+use motemix_coap::oscore::edhoc::Admission;
+use motemix_coap::{Account, FairTable, Standing};
 use motemix_host::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, Protected, SecurityContext};
 use motemix_neighbour::handshakes::{Event, HandshakeDrop, Peer, is_message_1};
 use motemix_neighbour::{PublicKey, Refused};
-use std::collections::{HashMap, VecDeque};
+use motemix_node::Instant;
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
+use std::mem;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
 
-/// Handshakes under way at a time. Which address has which of them is drawn at the start.
+/// Handshakes under way at a time.
 const HANDSHAKES: usize = 32;
-/// Neighbours at a time.
-const PLACES: usize = 64;
-/// Who said nothing for so long may lose its place to another.
-const IDLE: Duration = Duration::from_hours(1);
-/// Handshakes that are answered in a second. Each takes four scalar multiplications.
-const ANSWERS: f64 = 50.0;
 /// Texts of a neighbour that are recognised under another key.
 const NAMES: usize = 8;
 
@@ -31,13 +28,17 @@ pub struct Router {
     host: Host,
     rng: HostRng,
     length: usize,
-    clock: Clock,
-    /// A stranger must not choose which handshake it is in the way of.
-    addresses: [RandomState; 2],
-    handshakes: Vec<Shakes>,
-    neighbours: HashMap<PublicKey, Neighbour>,
-    /// Answers that may be given now, and since when.
-    answers: (f64, Instant),
+    /// Makes the names of addresses for handshakes.
+    names: RandomState,
+    /// Bakes cookies for whoever asks, and takes what comes from an address without a handshake. It
+    /// has the place of that address once a cookie was good.
+    front: Box<Shakes>,
+    handshakes: FairTable<SocketAddr, Box<Shakes>>,
+    /// Those that were silent for longest first.
+    neighbours: FairTable<PublicKey, Neighbour>,
+    answers: Admission,
+    answered: u64,
+    completed: u64,
     told: Told,
 }
 
@@ -48,7 +49,6 @@ struct Neighbour {
     next: Option<Session>,
     /// The last texts.
     names: VecDeque<Name>,
-    heard: Instant,
 }
 
 struct Session {
@@ -61,19 +61,25 @@ struct Session {
 
 impl Router {
     pub fn new(neighbours: &Neighbours) -> Result<Self, Failure> {
-        let (host, mut rng) = (Host::new(neighbours)?, rng()?);
-        let handshakes = (0..HANDSHAKES).map(|_| host.handshakes(&mut rng)).collect();
-        Ok(Self {
+        let (host, rng) = (Host::new(neighbours)?, rng()?);
+        Ok(Self::of(host, neighbours.length().into(), rng))
+    }
+
+    fn of(host: Host, length: usize, mut rng: HostRng) -> Self {
+        let front = Box::new(host.handshakes(&mut rng));
+        Self {
             host,
             rng,
-            length: neighbours.length().into(),
-            clock: Clock::start(),
-            addresses: [(); 2].map(|()| RandomState::new()),
-            handshakes,
-            neighbours: HashMap::new(),
-            answers: (ANSWERS, Instant::now()),
+            length,
+            names: RandomState::new(),
+            front,
+            handshakes: FairTable::new(HANDSHAKES),
+            neighbours: FairTable::new(PLACES),
+            answers: Admission::default(),
+            answered: 0,
+            completed: 0,
             told: Told::default(),
-        })
+        }
     }
 
     pub fn identity(&self) -> String {
@@ -81,44 +87,73 @@ impl Router {
     }
 
     /// Takes a datagram in. An error is this host's own: it cannot keep what it learnt.
-    pub fn handle(&mut self, datagram: &[u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+    pub fn handle(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         if datagram.len() != self.length {
             return Ok((Heard::Refused("not of --length bytes"), None));
         }
         match Datagram::parse(datagram) {
-            Ok(Datagram::Handshake(message)) => self.handshake(message, from),
+            Ok(Datagram::Handshake(message)) => self.handshake(message, from, now),
             Ok(Datagram::Protected(protected)) => Ok(self.protected(&protected, from)),
             Err(_) => Ok((Heard::Refused("no message of the protocol"), None)),
         }
     }
 
-    fn handshake(&mut self, message: &[u8], from: SocketAddr) -> Result<(Heard, Option<Vec<u8>>), Failure> {
-        let [which, whose] = self.addresses.each_ref().map(|state| state.hash_one(from));
-        let peer = Peer(whose.to_be_bytes());
-        let (now, slot) = (self.clock.now(), which as usize % HANDSHAKES);
-        if is_message_1(message) && !self.may_answer() {
+    /// As whose a handshake counts: what strangers take is not taken from those who have proved
+    /// themselves.
+    fn account(&self, from: SocketAddr) -> Account {
+        let account = Account::certain(from.into());
+        let standing =
+            if self.neighbours.len_of(account) > 0 { Standing::Certain } else { Standing::Unproven };
+        Account { standing, ..account }
+    }
+
+    fn handshake(
+        &mut self,
+        message: &[u8],
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
+        self.handshakes.retain(|_, handshakes| handshakes.poll_deadline().is_some_and(|end| now < end));
+        let peer = Peer(self.names.hash_one(from).to_be_bytes());
+        let account = self.account(from);
+        let of_answer = Account { standing: account.standing.max(Standing::Proven), ..account };
+        if is_message_1(message) && self.answers.check(now, of_answer, &ANSWERS).is_err() {
             return Ok((Heard::Refused("too many handshakes a second"), None));
         }
-        let Some(handshakes) = self.handshakes.get_mut(slot) else { return Ok((Heard::Nothing, None)) };
+        let place = self.handshakes.get_mut(&from);
+        let is_new = place.is_none();
+        let handshakes = place.unwrap_or(&mut self.front);
         let asking = self.host.asking(from.ip().to_string());
         handshakes.handle_timeout(now);
         let before = *handshakes.counters();
         if let Err(reason) = handshakes.handle(now, peer, message, &asking) {
             return Ok((Heard::Refused(name(reason)), None));
         }
-        if handshakes.counters().answered > before.answered {
+        let is_begun = handshakes.counters().answered > before.answered;
+        if is_begun {
             // Wrong cookies use up no answers.
-            self.answers.0 -= 1.0;
+            self.answers.count(of_answer);
         }
         while handshakes.work(now, &asking, &mut self.rng) {}
         let event = handshakes.poll_event();
         // All that is due is an answer to this message.
         let reply = handshakes.poll_transmit(now).filter(|transmit| transmit.to == peer);
         let reply = reply.map(|transmit| carried(&transmit, self.length)).transpose()?;
-        let dropped = HandshakeDrop::ALL
-            .iter()
-            .find(|reason| handshakes.counters().dropped(**reason) > before.dropped(**reason));
-        if let Some(reason) = dropped {
+        let after = *handshakes.counters();
+        self.answered += u64::from(after.answered - before.answered);
+        self.completed += u64::from(after.completed - before.completed);
+        if is_begun && is_new {
+            let mut front = Box::new(self.host.handshakes(&mut self.rng));
+            front.share_cookies(&self.front);
+            self.handshakes.insert(from, account, mem::replace(&mut self.front, front));
+        }
+        let is_dropped = |reason: &&HandshakeDrop| after.dropped(**reason) > before.dropped(**reason);
+        if let Some(reason) = HandshakeDrop::ALL.iter().find(is_dropped) {
             if let Some((identity, line)) = asking.refusal(from) {
                 self.told.tell(*identity.as_bytes(), |_| line);
             }
@@ -127,57 +162,41 @@ impl Router {
         if let (Some(Event::Key { key, role, .. }), Some(identity)) = (event, asking.proved.get()) {
             let learnt = asking.learn(&identity, from);
             drop(asking);
-            let context = Box::new(SecurityContext::new(key, role));
-            let refused = match learnt {
-                Err(failure) => {
-                    // It is not trusted, and may come again when it can be kept.
-                    self.told.tell(*identity.as_bytes(), |_| failure.to_string());
-                    Some("met for the first time, and not kept")
-                }
-                Ok(()) if self.settle(identity, Session { address: from, context, receipt: None }) => None,
-                Ok(()) => Some("all places are taken"),
-            };
-            if let Some(reason) = refused {
-                // It is not told that both have a key, now or when it asks again.
-                if let Some(place) = self.handshakes.get_mut(slot) {
-                    *place = self.host.handshakes(&mut self.rng);
-                }
-                return Ok((Heard::Refused(reason), None));
+            if let Err(failure) = learnt {
+                // It is not trusted, and may come again when it can be kept. It is not told that
+                // both have a key, now or when it asks again.
+                self.told.tell(*identity.as_bytes(), |_| failure.to_string());
+                self.handshakes.remove(&from);
+                return Ok((Heard::Refused("met for the first time, and not kept"), None));
             }
+            let context = Box::new(SecurityContext::new(key, role));
+            self.settle(identity, Session { address: from, context, receipt: None });
         }
         Ok((Heard::Nothing, reply))
     }
 
-    fn may_answer(&mut self) -> bool {
-        let (left, since) = self.answers;
-        let now = Instant::now();
-        self.answers = ((left + ANSWERS * (now - since).as_secs_f64()).min(ANSWERS), now);
-        self.answers.0 >= 1.0
-    }
-
-    /// Gives a session its place; `false` if there is none.
-    fn settle(&mut self, identity: PublicKey, session: Session) -> bool {
-        let now = Instant::now();
-        if self.neighbours.len() >= PLACES && !self.neighbours.contains_key(&identity) {
-            self.neighbours.retain(|_, neighbour| now - neighbour.heard < IDLE);
-            if self.neighbours.len() >= PLACES {
-                return false;
-            }
-        }
-        let none = Neighbour { current: None, next: None, names: VecDeque::new(), heard: now };
-        self.neighbours.entry(identity).or_insert(none).next = Some(session);
-        true
+    /// Gives a session its place.
+    fn settle(&mut self, identity: PublicKey, session: Session) {
+        let account = Account::certain(session.address.into());
+        let before = self.neighbours.remove(&identity);
+        let none = Neighbour { current: None, next: None, names: VecDeque::new() };
+        let neighbour = Neighbour { next: Some(session), ..before.unwrap_or(none) };
+        self.neighbours.insert(identity, account, neighbour);
     }
 
     fn protected(&mut self, protected: &Protected, from: SocketAddr) -> (Heard, Option<Vec<u8>>) {
         let mut reason = "no handshake before";
-        for (identity, neighbour) in &mut self.neighbours {
-            if !neighbour.is_at(from) {
-                continue;
-            }
+        let there = self.neighbours.iter().filter(|(_, neighbour)| neighbour.is_at(from));
+        let there: Vec<PublicKey> = there.map(|(identity, _)| *identity).collect();
+        for identity in there {
+            let Some(neighbour) = self.neighbours.get_mut(&identity) else { continue };
             match neighbour.open(protected, from, self.length) {
                 Opened::Text { text, receipt } => {
-                    return (Heard::Message { text, peer: Some(*identity) }, Some(receipt));
+                    // It is the one that was heard last.
+                    if let Some(neighbour) = self.neighbours.remove(&identity) {
+                        self.neighbours.insert(identity, Account::certain(from.into()), neighbour);
+                    }
+                    return (Heard::Message { text, peer: Some(identity) }, Some(receipt));
                 }
                 Opened::Again(receipt) => return (Heard::Refused("replayed"), receipt),
                 Opened::Refused(because) => reason = because,
@@ -187,10 +206,8 @@ impl Router {
     }
 
     pub fn report(&self) {
-        let sum = |of: fn(&Shakes) -> u32| self.handshakes.iter().map(|one| u64::from(of(one))).sum::<u64>();
-        let answered = sum(|one| one.counters().answered);
-        let completed = sum(|one| one.counters().completed);
-        let answered = counted(answered, "handshake", "handshakes");
+        let answered = counted(self.answered, "handshake", "handshakes");
+        let completed = self.completed;
         let neighbours = counted(self.neighbours.len() as u64, "neighbour", "neighbours");
         eprintln!("motemix: {answered} answered, {completed} completed, {neighbours}");
     }
@@ -219,7 +236,6 @@ impl Neighbour {
                     if is_next {
                         self.current = self.next.take();
                     }
-                    self.heard = Instant::now();
                     if self.names.contains(&name) {
                         return Opened::Again(Some(receipt));
                     }
@@ -272,3 +288,6 @@ fn name(reason: HandshakeDrop) -> &'static str {
         HandshakeDrop::Engine => "the accelerator failed",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,9 @@
 //! A sensor in the mode `edhoc`.
 
-use super::{Asking, Clock, Host, Shakes, carried};
+use super::{Asking, Host, Shakes, carried};
 use crate::cli::LinkSensor as Args;
 use crate::commands::link::sensor::{Air, LOOK, is_for_many, stopped, unacknowledged};
-use crate::commands::link::{in_hex, rng};
+use crate::commands::link::{Clock, in_hex, rng};
 use crate::failure::Failure;
 use motemix_host::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, OVERHEAD, SecurityContext};
