@@ -2,7 +2,10 @@
 
 mod building;
 
+use std::sync::Arc;
+
 use building::*;
+use motemix_broker::state::Value;
 use motemix_broker::{Change, Settled};
 use motemix_coap::{Code, Observe, Request};
 
@@ -107,4 +110,37 @@ fn an_observation_that_begins_meanwhile_begins_with_what_the_other_one_stored() 
     assert_eq!(&*settled.answers[0].response.payload, b"21");
     assert!(settled.answers[0].observing);
     assert_eq!(two.broker.observers(), 1);
+}
+
+#[test]
+fn a_moment_that_one_broker_sets_right_is_no_new_value_at_the_other() {
+    const DAY: u64 = 24 * 3600;
+    let (mut one, mut two) = two(&Device::new(1));
+    let right = one.now;
+    one.wait(DAY);
+    let made =
+        stored(&mut one, 1, post(&[(0, Property::Text("cellar")), (2, Property::Text("core.ps.data"))]));
+    let Change::Topic(id, _) = &made[0] else { panic!("{made:?}") };
+    let path = id.0.to_string();
+    let value = stored(&mut one, 2, put(&path, 0, b"20"));
+    two.broker.foreign([made.clone(), value].concat());
+    assert!(two.observe(&stranger(7), 9, &path).1);
+    // Its clock is set right, and stays so.
+    for minute in 0..=5 {
+        one.broker.expire(right.plus_secs(60 * minute));
+    }
+    let set_right = one.broker.changes().to_vec();
+    let settled = two.broker.foreign(set_right);
+    assert_eq!((settled.feed.len(), settled.notices.len()), (1, 0));
+    assert_eq!(two.broker.state().value(id).unwrap().published, right);
+    // One whose clock is behind does not go on changing what others store.
+    let of_value = |value: &Value| Value { published: right.plus_secs(DAY), ..value.clone() };
+    let ahead = two.broker.state().value(id).map(|value| Arc::new(of_value(value)));
+    for minute in 10..=30 {
+        two.broker.expire(right.plus_secs(60 * minute));
+        assert_eq!(two.broker.changes(), []);
+        if minute == 20 {
+            two.broker.foreign(vec![Change::Value(id.clone(), ahead.clone())]);
+        }
+    }
 }

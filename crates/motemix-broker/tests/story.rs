@@ -226,11 +226,18 @@ fn what_was_stored_while_the_clock_was_ahead_is_as_old_as_when_it_was_set_right(
 }
 
 #[test]
-fn a_clock_that_is_behind_until_a_time_server_answers_changes_nothing() {
+fn a_start_sets_moments_right_unless_its_clock_was_behind_until_a_time_server_answered() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Sqlite::open(folder.path(), Retention::default()).unwrap();
     let mut building = Building::new(policy(), &[]);
     after_a_day_ahead(&mut building, &mut store);
+    // A start with a clock that is right, and stays so.
+    let mut right = Broker::<u32>::new(policy(), store.load().unwrap());
+    for minute in 0..=5 {
+        assert_eq!(right.changes(), []);
+        right.expire(START.plus_secs(60 * minute));
+    }
+    assert_eq!(right.changes().len(), 2);
     // A start with the clock of the day before. After a minute it is set.
     let mut broker = Broker::<u32>::new(policy(), store.load().unwrap());
     for minute in [0, 1] {

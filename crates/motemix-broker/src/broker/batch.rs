@@ -63,16 +63,15 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn apply(&mut self, memory: &mut Memory, change: Change) {
         match &change {
-            Change::Value(topic, _) => {
-                self.published.insert(topic.clone(), self.changes.len());
+            Change::Value(topic, value) => {
+                // Observers have a value already of which the moment alone was set right.
+                let before = memory.state().value(topic);
+                if !before.zip(value.as_ref()).is_some_and(|(before, value)| before.is_later_copy_of(value)) {
+                    self.published.insert(topic.clone(), self.changes.len());
+                }
             }
             Change::Registration(..) | Change::Topic(..) | Change::Freshness(..) => {}
         }
-        self.apply_silently(memory, change);
-    }
-
-    /// Makes a change that observers of topics are not told.
-    pub(super) fn apply_silently(&mut self, memory: &mut Memory, change: Change) {
         self.changes.push(change.clone());
         self.inverses.push(memory.apply(change));
     }

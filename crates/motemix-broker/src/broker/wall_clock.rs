@@ -74,7 +74,7 @@ impl<T> Broker<T> {
             "the clock was ahead when values or registrations were stored: they count from when it was set right"
         );
         for change in changes {
-            self.batch.apply_silently(&mut self.memory, change);
+            self.batch.apply(&mut self.memory, change);
         }
     }
 }

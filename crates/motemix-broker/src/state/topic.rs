@@ -46,9 +46,9 @@ pub struct Value {
 }
 
 impl Value {
-    /// Whether the other value is this one, but for when it was published.
-    pub(crate) fn differs_in_time(&self, other: &Self) -> bool {
-        self.published != other.published
+    /// Whether it is the other value, published later: the other one has its moment set right.
+    pub(crate) fn is_later_copy_of(&self, other: &Self) -> bool {
+        self.published > other.published
             && self.clone() == Self { published: self.published, ..other.clone() }
     }
 }

@@ -430,7 +430,7 @@ fn written_ahead(
         .query_row(params![&*topic.0, span.next - 1, millis(value.published)], |row| row.get(0))
         .optional()?;
     Ok(newest.and_then(|newest| match Change::decode(&newest) {
-        Ok(Change::Value(_, Some(before))) if before.differs_in_time(value) => Some(newest.len() as u64),
+        Ok(Change::Value(_, Some(before))) if before.is_later_copy_of(value) => Some(newest.len() as u64),
         _ => None,
     }))
 }
