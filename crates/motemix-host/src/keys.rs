@@ -170,7 +170,9 @@ impl NodeKey {
         };
         let written = wiped(|| match replace {
             Replace::Never => crate::store::file::create_knowing(&self.path, &self.path, 0o600, text),
-            Replace::Earlier => crate::store::file::replace_knowing(&self.path, &self.path, 0o600, text),
+            Replace::Earlier => {
+                crate::store::file::replace_knowing(&self.path, &self.path, 0o600, text).map(drop)
+            }
         });
         written.map_err(|error| refused(&self.path, error))?;
         self.place = birth_of(&self.path).map(place).map(Box::new);

@@ -78,6 +78,9 @@ pub enum StoreProblem {
     /// It is a file of ours, and none that is adopted: what it is, with a remedy.
     #[error("it is {0}")]
     NoStore(&'static str),
+    /// It is a link, of this kind.
+    #[error("it is a {0} link; put the file itself there, or a copy of it, and see who made the link")]
+    Link(&'static str),
     /// There is nothing, and nothing was.
     #[error("there is no store, and there was none; check the path")]
     Nothing,

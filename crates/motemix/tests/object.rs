@@ -6,6 +6,8 @@ mod commands;
 mod hostile;
 #[path = "object/jws.rs"]
 mod jws;
+#[path = "object/links.rs"]
+mod links;
 mod program;
 #[path = "../../motemix-neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]

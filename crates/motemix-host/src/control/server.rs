@@ -1,14 +1,15 @@
 //! The node's side of the control socket.
 
 use std::cell::Cell;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::fs::Mode;
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
@@ -114,13 +115,27 @@ pub fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let listener = UnixListener::bind(&early).map_err(|error| match error.kind() {
+    let listener = listen(&early).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => ControlError::new(path, ControlProblem::TooLong),
         _ => ControlError::new(path, ControlProblem::Io(error)),
     })?;
-    fs::set_permissions(&early, Permissions::from_mode(0o600)).map_err(failed)?;
     fs::rename(&early, path).map_err(failed)?;
     Ok(listener)
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// Listens at a path where nothing is, with mode 0600.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // Linux makes the file with the mode of the socket. A mode that is set by the path later is
+    // that of whatever has the name then: the owner of the folder can put a link there.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    UnixListener::from_std(socket.into())
 }
 
 /// One line for a client that finds all places taken by those that wait for an answer.

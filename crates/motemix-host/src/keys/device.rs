@@ -11,8 +11,9 @@ use motemix_object::{
 use zeroize::Zeroizing;
 
 use super::card::{CARD_TITLE, OTHER, parse_other};
-use super::{KeyError, KeyProblem, file, fresh_seed, write_new};
+use super::{KeyError, KeyProblem, file, fresh_seed, open, write_new};
 use crate::memory::wiped;
+use crate::store::file::open_itself;
 
 pub(super) const TITLE: &str = "motemix device key 1";
 
@@ -20,7 +21,7 @@ pub(super) const TITLE: &str = "motemix device key 1";
 fn other_kind(path: &Path) -> Option<&'static str> {
     const NO_KEY: &str = "no device's key; check the path, or make a key with `motemix id new`";
     let mut start = Vec::new();
-    super::open(path).ok()?.take(TITLE.len() as u64 + 2).read_to_end(&mut start).ok()?;
+    open(path).ok()?.take(TITLE.len() as u64 + 2).read_to_end(&mut start).ok()?;
     if DeviceKey::is_title(&start) {
         return None;
     }
@@ -76,17 +77,22 @@ impl DeviceKey {
     /// # Errors
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        wiped(|| Self::read(path.as_ref()))
+        wiped(|| Self::read(open, path.as_ref()))
     }
 
-    fn read(path: &Path) -> Result<Self, KeyError> {
+    /// Like [`load`](Self::load), and follows no symbolic link.
+    pub(super) fn load_itself(path: &Path) -> Result<Self, KeyError> {
+        wiped(|| Self::read(open_itself, path))
+    }
+
+    fn read(open: file::Open, path: &Path) -> Result<Self, KeyError> {
         const ALGORITHM: &str = "`algorithm` and `ed25519` or `es256`";
         const SEED: &str = "`seed` and 64 hex digits, which are a key";
         // Before its mode: a card or a label may be read by everybody.
         if let Some(what) = other_kind(path) {
             return Err(KeyError::new(path, KeyProblem::OtherKind(what)));
         }
-        let text = file::read(path)?;
+        let text = file::read_by(open, path)?;
         let mut lines = file::Lines::below(path, &text, TITLE)?;
         let algorithm = lines.text("algorithm").and_then(Algorithm::named);
         let algorithm = algorithm.ok_or_else(|| lines.malformed(ALGORITHM))?;

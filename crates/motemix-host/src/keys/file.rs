@@ -1,5 +1,6 @@
 //! Key files: text of `name value` lines below a title line, readable by their owner only.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -102,8 +103,16 @@ impl KeyError {
     }
 }
 
+/// How a key file is opened.
+pub(super) type Open = fn(&Path) -> io::Result<File>;
+
 /// Reads a key file whose owner alone may use it.
 pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    read_by(open, path)
+}
+
+/// The same, opened in this way.
+pub(super) fn read_by(open: Open, path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
     let mut file = open(path).map_err(failed)?;
     // Asked of the open file, so that nobody can exchange it in between.

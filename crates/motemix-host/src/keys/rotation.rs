@@ -11,7 +11,7 @@
 //! One rotation of a key at a time: the file at KEY is locked, before and after it is another one.
 //! The system drops the lock with the process, so that none is left by one that was killed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -73,10 +73,11 @@ fn rotate_by(
     if !is_name_of(path, &locked).map_err(written(path))? {
         return Err(KeyError::new(path, KeyProblem::Rotating));
     }
-    let mut old = DeviceKey::load(path)?;
+    refuse_links(path, &successor, &retiring)?;
+    let mut old = DeviceKey::load_itself(path)?;
     if retiring.exists() && !is_same_file(path, &retiring).map_err(written(path))? {
         // A folder that was copied has two files in place of one with two names.
-        if DeviceKey::load(&retiring).is_ok_and(|key| key.identity() == old.identity()) {
+        if DeviceKey::load_itself(&retiring).is_ok_and(|key| key.identity() == old.identity()) {
             remove_copy(&retiring).map_err(written(&retiring))?;
         } else {
             return finish(path, &retiring, statement, done);
@@ -89,7 +90,7 @@ fn rotate_by(
         is_there(&to, None)?;
     }
     let mut new = if resumed {
-        DeviceKey::load(&successor)?
+        DeviceKey::load_itself(&successor)?
     } else {
         let others: Vec<_> = old.others().map(|other| (other.kind, other.value.to_vec())).collect();
         DeviceKey::create(&successor, old.signer().public_key().algorithm(), &others)?
@@ -117,9 +118,9 @@ fn finish(
     statement: &dyn Fn(&Identity) -> PathBuf,
     done: Hook<'_>,
 ) -> Result<Rotated, KeyError> {
-    let mut new = DeviceKey::load(path)?;
+    let mut new = DeviceKey::load_itself(path)?;
     let (mut before, mut to) = (None, None);
-    match DeviceKey::load(retiring) {
+    match DeviceKey::load_itself(retiring) {
         Ok(mut old) => {
             let file = statement(&old.identity());
             refuse_place(path, &file)?;
@@ -178,7 +179,7 @@ fn refuse_place(path: &Path, statement: &Path) -> Result<(), KeyError> {
 /// Its name goes first: were it overwritten under that name when the process dies, the key would
 /// seem to be retired.
 fn remove_copy(path: &Path) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path)?;
+    let file = file::open_to_write(path)?;
     fs::remove_file(path)?;
     file::sync_folder(path)?;
     overwrite(file)
@@ -187,12 +188,12 @@ fn remove_copy(path: &Path) -> io::Result<()> {
 /// Overwrites the old key before its name goes. What a file system or a flash chip has copied
 /// elsewhere is out of reach from here.
 fn wipe(path: &Path, retiring: &Path, done: Hook<'_>) -> Result<(), KeyError> {
+    let old = file::open_to_write(retiring).map_err(written(retiring))?;
     // Never the key that is in use, whoever changed names meanwhile.
-    if is_same_file(path, retiring).map_err(written(path))? {
+    if is_name_of(path, &old).map_err(written(path))? {
         return Err(written(retiring)(io::Error::other("it is the key that is in use")));
     }
-    let old = OpenOptions::new().write(true).open(retiring);
-    old.and_then(overwrite).map_err(written(retiring))?;
+    overwrite(old).map_err(written(retiring))?;
     done(Done::Overwritten)?;
     fs::remove_file(retiring).and_then(|()| file::sync_folder(path)).map_err(written(retiring))?;
     done(Done::Wiped)
@@ -208,13 +209,33 @@ fn is_overwritten(path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| bytes.first() == Some(&0))
 }
 
-fn is_same_file(one: &Path, other: &Path) -> io::Result<bool> {
-    is_name_of(one, &File::open(other)?)
+/// Whether the key at `path` is this file by another name, a hard link.
+fn is_same_file(path: &Path, other: &Path) -> io::Result<bool> {
+    Ok(is_same(&fs::metadata(path)?, &fs::symlink_metadata(other)?))
 }
 
 fn is_name_of(path: &Path, file: &File) -> io::Result<bool> {
-    let [named, open] = [File::open(path)?.metadata()?, file.metadata()?];
-    Ok(named.dev() == open.dev() && named.ino() == open.ino())
+    Ok(is_same(&fs::metadata(path)?, &file.metadata()?))
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Refuses files that are links. A symbolic one may lead to a key of somebody who runs this for
+/// another: that key would sign for its successor, and be wiped. A file with another name is wiped
+/// there too.
+fn refuse_links(path: &Path, successor: &Path, retiring: &Path) -> Result<(), KeyError> {
+    let both = 1 + u64::from(is_same_file(path, retiring).is_ok_and(|is_same| is_same));
+    for (file, names) in [(path, both), (successor, 1), (retiring, both)] {
+        let link = match fs::symlink_metadata(file) {
+            Ok(found) if found.is_symlink() => "it is a symbolic link; put the file itself there",
+            Ok(found) if found.nlink() > names => "it has another name, a hard link; remove that first",
+            _ => continue,
+        };
+        return Err(written(file)(io::Error::new(io::ErrorKind::InvalidInput, link)));
+    }
+    Ok(())
 }
 
 /// Locks the key in `file`, for the rotation of the one at `path`.
@@ -439,5 +460,42 @@ mod tests {
         fs::write(&retiring, "somebody's notes").unwrap();
         assert!(rotate(&device.path, |_| device.statement()).is_err());
         assert_eq!(fs::read_to_string(&retiring).unwrap(), "somebody's notes");
+    }
+
+    #[test]
+    fn no_key_signs_and_no_file_is_wiped_that_a_link_leads_to() {
+        let elsewhere = Device::new(Algorithm::Ed25519);
+        let zeros = elsewhere.path.with_extension("zeros");
+        fs::write(&zeros, "\0 is how it begins").unwrap();
+        // In the place of the key, of the next one, and of the one that is to be wiped.
+        let device = Device::new(Algorithm::Ed25519);
+        let [successor, retiring] = ["successor", "retiring"].map(|ending| beside(&device.path, ending));
+        for (victim, link) in [
+            (&elsewhere.path, &device.path),
+            (&elsewhere.path, &successor),
+            (&elsewhere.path, &retiring),
+            (&zeros, &retiring),
+        ] {
+            for is_hard in [false, true] {
+                let kept = fs::read(&device.path).unwrap();
+                let _ = fs::remove_file(link);
+                if is_hard {
+                    fs::hard_link(victim, link).unwrap();
+                } else {
+                    std::os::unix::fs::symlink(victim, link).unwrap();
+                }
+                let before = fs::read(victim).unwrap();
+                let refused = rotate(&device.path, |_| device.statement()).unwrap_err();
+                assert!(refused.to_string().contains("link"), "{refused}");
+                assert_eq!(fs::read(victim).unwrap(), before);
+                assert!(!device.statement().exists(), "another key than the device's has signed");
+                fs::remove_file(link).unwrap();
+                if link == &device.path {
+                    crate::store::file::create(&device.path, 0o600, &kept).unwrap();
+                }
+            }
+        }
+        // Nothing was begun that would have to be finished.
+        assert!(!device.rotate().resumed);
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
@@ -14,6 +15,11 @@ use super::birth::Birth;
 
 /// Regular files do not know it.
 const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
+/// What changes a file follows no link to it: where the folder is another user's, that user says
+/// where its links lead.
+const O_NOFOLLOW: i32 = OFlags::NOFOLLOW.bits().cast_signed();
+/// How often a file is opened again that somebody replaces at that moment.
+const TRIES: usize = 16;
 
 /// Which file it is, and how long. What is written to a file that is open goes nowhere when its
 /// name is gone or stands for another, and the system says nothing of it.
@@ -63,22 +69,107 @@ pub fn open(path: &Path) -> io::Result<File> {
     of_regular(File::options().read(true).custom_flags(O_NONBLOCK).open(path)?)
 }
 
-/// Opens a file to be read and appended to; makes it, for its owner alone, unless it is there.
-/// Waits for nothing.
+/// Opens a file to be read as [`open`] does, and follows no symbolic link to it.
 ///
 /// # Errors
 /// The system refuses, or it is not a regular file.
+pub fn open_itself(path: &Path) -> io::Result<File> {
+    let opened = File::options().read(true).custom_flags(O_NONBLOCK | O_NOFOLLOW).open(path);
+    of_regular(opened.map_err(no_link)?)
+}
+
+/// Opens a file to be read and appended to; makes it, for its owner alone, unless it is there.
+/// Waits for nothing, and takes no file that has another name.
+///
+/// # Errors
+/// The system refuses, or it is not a regular file with this name alone.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.read(true).append(true).create(true).mode(0o600).custom_flags(O_NONBLOCK);
-    of_regular(options.open(path)?)
+    options.read(true).append(true).create(true).mode(0o600);
+    open_by_its_only_name(path, options)
+}
+
+/// Like [`open_to_append`]. A file that this makes belongs to the owner of what is at `like`, as of
+/// [`replace_knowing`], if it may be given away; one that is there keeps its owner.
+///
+/// # Errors
+/// The system refuses, or it is not a regular file with this name alone.
+pub fn open_to_append_like(path: &Path, like: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true);
+    for _ in 0..TRIES {
+        match open_by_its_only_name(path, options.clone()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let made = filled(path, 0o600, &[])?;
+        match give(made.as_file(), like) {
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
+        match made.persist_noclobber(path) {
+            Err(refused) if refused.error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(refused.error);
+            }
+            _ => {}
+        }
+    }
+    Err(replaced_meanwhile())
+}
+
+/// Opens a file that is there, to be read and to be written in place. Waits for nothing, and takes
+/// no file that has another name.
+///
+/// # Errors
+/// The system refuses, or it is not a regular file with this name alone.
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true);
+    open_by_its_only_name(path, options)
+}
+
+/// Opens a file that is to be changed. A link, whether symbolic or hard, may lead to any file of
+/// the machine: a command of root would change it for the user who made the link.
+fn open_by_its_only_name(path: &Path, mut options: OpenOptions) -> io::Result<File> {
+    options.custom_flags(O_NONBLOCK | O_NOFOLLOW);
+    for _ in 0..TRIES {
+        let file = of_regular(options.open(path).map_err(no_link)?)?;
+        // One look at both: names that come and go in between would hide another name.
+        let named = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            named => named?,
+        };
+        if !Identity::of(&named).is_same_file(&Identity::of(&file.metadata()?)) {
+            continue;
+        }
+        if named.nlink() != 1 {
+            return Err(invalid("it has another name, a hard link; put a copy in its place"));
+        }
+        return Ok(file);
+    }
+    Err(replaced_meanwhile())
+}
+
+fn no_link(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => invalid("it is a symbolic link; put the file itself there"),
+        _ => error,
+    }
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn replaced_meanwhile() -> io::Error {
+    io::Error::other("another program replaces it all the time; find out which one does")
 }
 
 fn of_regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    Err(invalid("it is not a regular file"))
 }
 
 /// The path without `name/..`, as people would type it, if it leads to the same place: behind a
@@ -109,13 +200,22 @@ pub fn without_detours(path: &Path) -> PathBuf {
 /// # Errors
 /// The system refuses; what was there is there.
 pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let file = written(path, mode, bytes)?;
-    file.persist(path).map_err(|refused| refused.error)?;
-    sync_folder(path)
+    replace_and_keep(path, mode, bytes).map(drop)
 }
 
-/// Like [`replace`], with bytes that say which file they are in. It belongs to the owner of what is
-/// at `like`, whoever runs this: a command of root takes no file from the program that needs it.
+/// Like [`replace`], and returns the new file, to be read and written: its name may stand for
+/// another one by the time that it is opened.
+///
+/// # Errors
+/// The system refuses; what was there is there.
+pub fn replace_and_keep(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<File> {
+    let file = written(path, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
+    sync_folder(path).map(|()| file)
+}
+
+/// Like [`replace_and_keep`], with bytes that say which file they are in. It belongs to the owner
+/// of what is at `like`, whoever runs this: a command of root takes no file from the program that
+/// needs it.
 ///
 /// # Errors
 /// The system refuses; what was there is there.
@@ -124,9 +224,9 @@ pub fn replace_knowing(
     like: &Path,
     mode: u32,
     bytes: impl Fn(Birth) -> Zeroizing<Vec<u8>>,
-) -> io::Result<()> {
-    knowing(path, like, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
-    sync_folder(path)
+) -> io::Result<File> {
+    let file = knowing(path, like, mode, bytes)?.persist(path).map_err(|refused| refused.error)?;
+    sync_folder(path).map(|()| file)
 }
 
 /// Like [`create`], with bytes that say which file they are in, for the owner as of
@@ -159,12 +259,13 @@ fn knowing(
     Ok(file)
 }
 
-/// Gives a file to the owner of what is at `like`, or of its folder if nothing is there.
+/// Gives a file that this process has made, and no other, to the owner of what is at `like`, or of
+/// its folder if nothing is there.
 ///
 /// # Errors
 /// The system refuses. A new file that may not be given away stays with its maker: it is taken from
 /// nobody.
-pub(super) fn give(file: &File, like: &Path) -> io::Result<()> {
+fn give(file: &File, like: &Path) -> io::Result<()> {
     let (owner, is_new) = match fs::metadata(like) {
         Ok(found) => (found, false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (fs::metadata(folder(like))?, true),
@@ -235,11 +336,6 @@ pub const GROUP_WRITES: u32 = 0o020;
 pub const ALL_WRITE: u32 = 0o002;
 /// Files can be removed by their owners alone.
 const STICKY: u32 = 0o1000;
-
-/// A file without a name of its own yet, beside the one whose place it is to take.
-pub(super) fn unfinished(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
-    filled(path, mode, &[])
-}
 
 fn written(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let file = filled(path, mode, bytes)?;
@@ -322,5 +418,43 @@ mod tests {
         create_knowing(&new, &new, 0o600, text).unwrap();
         assert_eq!(owner(&new), (1236, 1237));
         assert_eq!(owner(&file), (1234, 1235));
+    }
+
+    /// Root has commands for folders of another user, who may put links there.
+    #[test]
+    fn what_is_changed_in_place_is_no_file_that_a_link_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let [place, like, victim, absent] =
+            ["place", "like", "victim", "absent"].map(|name| folder.path().join(name));
+        fs::write(&victim, "somebody's").unwrap();
+        fs::set_permissions(&victim, Permissions::from_mode(0o640)).unwrap();
+        // The attacker's folder, where only root can make one.
+        let is_root = chown(folder.path(), Some(1236), Some(1237)).is_ok();
+        let look = |path: &Path| {
+            let found = fs::metadata(path).unwrap();
+            (found.uid(), found.gid(), found.mode(), fs::read(path).unwrap())
+        };
+        let before = look(&victim);
+        let refused = || {
+            [open_to_append(&place), open_to_append_like(&place, &like), open_to_write(&place)]
+                .map(|opened| opened.unwrap_err().to_string())
+        };
+        for target in [&victim, &absent] {
+            std::os::unix::fs::symlink(target, &place).unwrap();
+            assert_eq!(refused(), ["it is a symbolic link; put the file itself there"; 3]);
+            fs::remove_file(&place).unwrap();
+        }
+        fs::hard_link(&victim, &place).unwrap();
+        assert_eq!(refused(), ["it has another name, a hard link; put a copy in its place"; 3]);
+        fs::remove_file(&place).unwrap();
+        assert_eq!((look(&victim), absent.exists()), (before, false));
+        // What is made belongs to the folder's owner, and what was there to whom it did.
+        drop(open_to_append_like(&place, &like).unwrap());
+        if is_root {
+            assert_eq!(fs::metadata(&place).unwrap().uid(), 1236);
+            chown(&place, Some(0), Some(0)).unwrap();
+            drop(open_to_append_like(&place, &like).unwrap());
+            assert_eq!(fs::metadata(&place).unwrap().uid(), 0);
+        }
     }
 }

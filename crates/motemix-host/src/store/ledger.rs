@@ -108,12 +108,9 @@ impl Ledger {
     /// # Errors
     /// The system refuses.
     pub fn lock(&self) -> io::Result<LockedLedger<'_>> {
-        let mark = file::open_to_append(&path_of(&self.path))?;
-        // The owner of the ledger has to lock it too. A process that cannot give it away goes on.
-        match file::give(&mark, &self.path) {
-            Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
-            _ => mark.lock()?,
-        }
+        // The owner of the ledger has to lock it too.
+        let mark = file::open_to_append_like(&path_of(&self.path), &self.path)?;
+        mark.lock()?;
         Ok(LockedLedger { ledger: self, mark })
     }
 
@@ -254,8 +251,6 @@ mod tests {
             for path in [ledger.path().to_owned(), path_of(ledger.path())] {
                 assert_eq!(fs::metadata(path).unwrap().uid(), 1234);
             }
-            // As earlier versions left it.
-            chown(path_of(ledger.path()), Some(0), Some(0)).unwrap();
         }
     }
 }

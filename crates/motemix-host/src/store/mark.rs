@@ -104,13 +104,15 @@ impl Mark {
     pub fn open(state: &Path) -> Result<Option<Self>, StoreError> {
         let path = state.join(FILE);
         let failed = |error| StoreError::io(&path, error);
-        // What is no regular file is nobody's mark, and opening it must not wait.
+        // What is no regular file with this name alone is nobody's mark.
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
             return Ok(None);
         }
-        let file = match File::options().read(true).write(true).open(&path) {
+        let file = match file::open_to_write(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+                return Ok(None);
+            }
             Err(error) => return Err(failed(error)),
         };
         lock(&file, &path)?;
@@ -139,8 +141,7 @@ impl Mark {
         let logs = logs.map(|(epoch, found)| Noted::of(epoch, &found)).collect();
         let boot = boot_id().unwrap_or_default();
         let body = Body { boot, clean: true, erased, renewed, logs };
-        file::replace(&path, 0o600, text(&body).as_bytes()).map_err(failed)?;
-        let file = File::options().read(true).write(true).open(&path).map_err(failed)?;
+        let file = file::replace_and_keep(&path, 0o600, text(&body).as_bytes()).map_err(failed)?;
         lock(&file, &path)?;
         let birth = Birth::of(&file.metadata().map_err(failed)?);
         Ok(Self { path, file, birth, body })

@@ -84,24 +84,24 @@ impl Layout {
     /// Makes a whole store, and gives it its name when it is one. It belongs to the owner of its
     /// folder, whoever runs this: SQLite has its log belong to whom the store does.
     fn make(&self, path: &Path) -> Result<(), StoreError> {
-        let (io, failed) = (|error| StoreError::io(path, error), |error| failure(path, error));
-        let unfinished = file::unfinished(path, 0o600).map_err(io)?;
-        file::give(unfinished.as_file(), path).map_err(io)?;
         let fill = || {
-            let mut connection = Connection::open(unfinished.path())?;
-            connection.pragma_update(None, "journal_mode", "wal")?;
+            let mut connection = Connection::open_in_memory()?;
             let tables = connection.transaction()?;
             tables.execute_batch(&guarded::schema(self))?;
             tables.pragma_update(None, "application_id", self.application_id)?;
             tables.pragma_update(None, "user_version", self.version)?;
             tables.commit()?;
-            connection.close().map_err(|(_, error)| error)
+            connection.serialize("main").map(|bytes| bytes.to_vec())
         };
-        fill().map_err(failed)?;
-        match unfinished.persist_noclobber(path) {
+        let mut bytes = fill().map_err(|error| failure(path, error))?;
+        // It is written ahead of: the versions for writing and reading of SQLite's file format.
+        if let Some(versions) = bytes.get_mut(18..20) {
+            versions.fill(2);
+        }
+        match file::create_knowing(path, path, 0o600, |_| bytes.clone().into()) {
             // Two processes may make it at once.
-            Err(refused) if refused.error.kind() != ErrorKind::AlreadyExists => Err(io(refused.error)),
-            _ => file::sync_folder(path).map_err(io),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(path, error)),
+            _ => Ok(()),
         }
     }
 
@@ -118,10 +118,20 @@ impl Layout {
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+/// Opens a file that is there, and follows no link to it. SQLite gives what it makes beside a store
+/// to whom the store belongs, also a file that it finds there if root opens the store.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // The folder may be behind a link; SQLite would refuse that too.
+    let folder = fs::canonicalize(file::folder(path)).unwrap_or_else(|_| file::folder(path).to_owned());
+    let connection = Connection::open_with_flags(folder.join(path.file_name().unwrap_or_default()), flags)?;
     connection.busy_timeout(Duration::from_secs(2))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = open(path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // In WAL mode only FULL makes each commit durable before it returns.
     connection.pragma_update(None, "synchronous", "full")?;
@@ -140,9 +150,7 @@ pub fn snapshot(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         return Err(StoreError::new(path, problem));
     }
     let failed = |error| failure(path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(Duration::from_secs(2)).map_err(failed)?;
+    let mut connection = open(path).map_err(failed)?;
     let moment = connection.transaction().map_err(failed)?;
     // The moment is that of the first look.
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, u32>(0)).map_err(failed)?;

@@ -275,8 +275,7 @@ fn renewed(path: &Path, store: &Path, changes: u64) -> io::Result<File> {
     // Whoever has the store has its mark, also if somebody with more rights changed it.
     file::replace_knowing(path, store, 0o600, |mark| {
         text(&Body { machine: machine.clone(), store: birth, mark, changes })
-    })?;
-    File::options().read(true).write(true).open(path)
+    })
 }
 
 /// Where the mark of a store is.

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read as _};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use super::{Layout, failure, write_ahead_log};
 use crate::store::store_mark::{Doubt, StoreMark};
@@ -124,8 +125,7 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
         return Err(StoreError::new(path, StoreProblem::NoStore(what)));
     }
     let failed = |error| failure(path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let connection = super::open(path).map_err(failed)?;
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
     let tables = |name: &str| {
         let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
@@ -222,12 +222,22 @@ pub(super) fn changes(connection: &Connection) -> rusqlite::Result<u64> {
     connection.prepare_cached("SELECT changes FROM mark")?.query_row([], |row| row.get(0))
 }
 
+/// What is at the place of a store. A link there, or in the place of what SQLite has beside it, is
+/// somebody's who may want another file to be changed.
 pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
-    match fs::metadata(path) {
+    let look = |path: &Path| match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(StoreError::new(path, StoreProblem::Link("symbolic"))),
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io(path, error)),
+    };
+    for ending in &PARTS[1..] {
+        let path = part(path, ending);
+        if look(&path)?.is_some_and(|found| found.is_file() && found.nlink() > 1) {
+            return Err(StoreError::new(&path, StoreProblem::Link("hard")));
+        }
     }
+    look(path)
 }
 
 /// The tables of a layout, with what counts the changes of those that it guards.
@@ -257,7 +267,7 @@ pub(super) fn doubtful(path: &Path, layout: &Layout, doubt: Doubt) -> StoreError
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt as _, chown};
+    use std::os::unix::fs::chown;
 
     use super::*;
 
@@ -333,6 +343,52 @@ mod tests {
                 assert_eq!((found.uid(), found.gid()), (1236, 1237), "store{part}");
             }
         }
+    }
+
+    /// SQLite gives to the owner of a store what is beside it, if root opens the store.
+    #[test]
+    fn no_file_is_opened_or_given_away_that_a_link_beside_a_store_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let _ = chown(folder.path(), Some(1236), Some(1237));
+        let [store, victim, absent] = ["store", "victim", "absent"].map(|name| folder.path().join(name));
+        drop(GUARD.open(&store).unwrap());
+        fs::write(&victim, "").unwrap();
+        let _ = chown(&victim, Some(1), Some(1));
+        let look = || {
+            let found = fs::metadata(&victim).unwrap();
+            (found.uid(), found.gid(), found.len())
+        };
+        let before = look();
+        let kept = folder.path().join("kept");
+        for ending in PARTS {
+            let place = part(&store, ending);
+            fs::rename(&store, &kept).unwrap();
+            let real = if ending.is_empty() { &kept } else { &victim };
+            if !ending.is_empty() {
+                fs::rename(&kept, &store).unwrap();
+            }
+            for target in [real, &absent] {
+                std::os::unix::fs::symlink(target, &place).unwrap();
+                let refused = GUARD.open(&store).unwrap_err().to_string();
+                assert!(refused.contains("it is a symbolic link"), "{refused}");
+                assert!(adopt(&store).is_err());
+                fs::remove_file(&place).unwrap();
+            }
+            if ending.is_empty() {
+                fs::rename(&kept, &store).unwrap();
+                continue;
+            }
+            fs::hard_link(&victim, &place).unwrap();
+            assert!(GUARD.open(&store).unwrap_err().to_string().contains("it is a hard link"));
+            assert!(adopt(&store).is_err());
+            fs::remove_file(&place).unwrap();
+        }
+        assert_eq!((look(), absent.exists()), (before, false));
+        // Through a folder that is a link, as an operator has it.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let link = elsewhere.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        drop(GUARD.open(link.join("store")).unwrap());
     }
 
     #[test]

@@ -4,11 +4,11 @@ use super::super::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
 use motemix_host::store::file;
 use motemix_loopix::files::{NodeEntry, Role};
-use rustix::fs::{FileType, Mode, mknodat};
+use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,7 +46,11 @@ fn input(path: &Path) -> Result<File> {
             Ok(metadata) if metadata.file_type().is_fifo() => {}
             _ => mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?,
         }
-        OpenOptions::new().read(true).write(true).open(path)
+        // A link that took its place meanwhile may lead to any file of the machine.
+        let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+        let file = OpenOptions::new().read(true).write(true).custom_flags(no_link).open(path)?;
+        let is_fifo = file.metadata()?.file_type().is_fifo();
+        if is_fifo { Ok(file) } else { Err(io::Error::other("it is no FIFO")) }
     };
     open().with_context(|| format!("cannot make {}", path.display()))
 }
