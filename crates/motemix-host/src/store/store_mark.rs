@@ -13,7 +13,8 @@
 //! number, so an earlier state of the store alone shows. The first commit of a process puts another
 //! file in the place of the mark, and so does each later one if a second has passed: a mark
 //! that is put back together with its store is then in another file than it says. Later ones leave
-//! that to a thread, as disks may take long. Nothing of it depends on a clock.
+//! that to a thread, as disks may take long. Nothing of it depends on a clock. Where no file can be
+//! made, the one that is there gets the number.
 //!
 //! What a mark cannot know: that a whole disk was set back, or that store and mark were removed
 //! together.
@@ -21,6 +22,7 @@
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
+use std::mem;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,7 +91,7 @@ pub struct StoreMark {
     path: PathBuf,
     store: PathBuf,
     found: Found,
-    /// The file that this process made, and when.
+    /// The file that this process writes to, and when it was made, or making another was tried.
     open: Option<(File, Instant)>,
     /// The next one, while a thread makes it.
     renewal: Option<JoinHandle<io::Result<File>>>,
@@ -97,6 +99,8 @@ pub struct StoreMark {
     noted: Option<u64>,
     /// The same for that thread.
     latest: Arc<AtomicU64>,
+    /// Whether the operator has heard that no other file can be put in its place.
+    told: bool,
 }
 
 /// What a mark says.
@@ -127,7 +131,7 @@ impl StoreMark {
         let path = path_of(store);
         let found = read(&path)?;
         let (store, latest) = (store.to_owned(), Arc::default());
-        Ok(Self { path, store, found, open: None, renewal: None, noted: None, latest })
+        Ok(Self { path, store, found, open: None, renewal: None, noted: None, latest, told: false })
     }
 
     /// Whether the store was used, as far as the mark says.
@@ -186,8 +190,8 @@ impl StoreMark {
         }
     }
 
-    /// The store has counted so many changes. What the disk refuses leaves the mark as it was,
-    /// which stops nobody.
+    /// The store has counted so many changes. Where no file can be made, the one that is there gets
+    /// the number. What the disk refuses altogether stops nobody, and is told.
     pub fn note(&mut self, changes: u64) {
         if self.noted.replace(changes) == Some(changes) {
             return;
@@ -209,11 +213,44 @@ impl StoreMark {
         {
             return;
         }
-        let _ = self.renew(changes);
+        if let Err(refused) = self.renew(changes) {
+            self.note_in_what_is_there(changes, &refused);
+        }
     }
 
-    /// Writes the number into the file that this process made, and has the next one made if that is
-    /// a second old; `false` if it is not in the mark's place.
+    /// Writes the number into the file that is there, as another cannot be put in its place.
+    fn note_in_what_is_there(&mut self, changes: u64, refused: &io::Error) {
+        let noted = file::open_to_write(&self.path).and_then(|file| {
+            let is_noted = note_in(&self.path, &file, changes)?;
+            is_noted.then_some(file).ok_or_else(|| io::Error::other("it is no mark any more"))
+        });
+        match noted {
+            Ok(file) => {
+                self.tell(refused);
+                self.open = Some((file, Instant::now()));
+            }
+            Err(error) if !mem::replace(&mut self.told, true) => tracing::warn!(
+                "{}: cannot be written ({error}): it would not be noticed that the store is gone, or older \
+                 than it was; check the folder, its permissions and its free space",
+                self.path.display()
+            ),
+            Err(_) => {}
+        }
+    }
+
+    /// Tells once why no other file is in the place of the mark.
+    fn tell(&mut self, refused: &io::Error) {
+        if !mem::replace(&mut self.told, true) {
+            tracing::warn!(
+                "{}: cannot be replaced ({refused}), so the file that is there goes on: it would not be noticed \
+                 that it is put back together with its store; check the folder, its permissions and its free space",
+                self.path.display()
+            );
+        }
+    }
+
+    /// Writes the number into the file that this process has open, and has the next one made if
+    /// that is a second old; `false` if it is not in the mark's place.
     fn note_in_place(&mut self, changes: u64) -> bool {
         let Some((file, made)) = &self.open else { return false };
         if !matches!(note_in(&self.path, file, changes), Ok(true)) {
@@ -234,11 +271,18 @@ impl StoreMark {
 
     /// Waits for the thread; `true` if it has put a file in the mark's place.
     fn end_renewal(&mut self) -> bool {
-        let renewed = self.renewal.take().and_then(|renewal| renewal.join().ok());
-        let file = renewed.and_then(Result::ok);
-        let is_renewed = file.is_some();
-        self.open = file.map(|file| (file, Instant::now())).or(self.open.take());
-        is_renewed
+        match self.renewal.take().and_then(|renewal| renewal.join().ok()) {
+            Some(Ok(file)) => {
+                (self.open, self.told) = (Some((file, Instant::now())), false);
+                true
+            }
+            Some(Err(refused)) => {
+                self.tell(&refused);
+                self.open = self.open.take().map(|(file, _)| (file, Instant::now()));
+                false
+            }
+            None => false,
+        }
     }
 
     /// Puts another file in the place of the mark. It is on the disk when this returns.
@@ -247,6 +291,7 @@ impl StoreMark {
     /// The system refuses; the mark is as it was.
     pub fn renew(&mut self, changes: u64) -> io::Result<()> {
         self.open = Some((renewed(&self.path, &self.store, changes)?, Instant::now()));
+        self.told = false;
         Ok(())
     }
 
@@ -405,6 +450,51 @@ mod tests {
                 return;
             }
         }
+    }
+
+    /// A folder in which what has a short name can be opened, and nothing can be made, by whomever:
+    /// a new file begins with a longer name, which no path has room for.
+    fn let_nothing_be_made_in(folder: &Path) -> PathBuf {
+        const LONGEST_PATH: usize = 4095;
+        let mut full = folder.with_file_name("full");
+        while LONGEST_PATH - full.as_os_str().len() > 300 {
+            full.push("f".repeat(250));
+        }
+        fs::create_dir_all(&full).unwrap();
+        full.push("f".repeat(LONGEST_PATH - full.as_os_str().len() - "//store.mark".len()));
+        fs::rename(folder, &full).unwrap();
+        full
+    }
+
+    #[test]
+    fn where_no_file_can_be_made_the_mark_that_is_there_gets_the_number() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("store"), "what it keeps").unwrap();
+        StoreMark::of(&folder.join("store")).unwrap().begin().unwrap();
+        let store = let_nothing_be_made_in(&folder).join("store");
+        let mut mark = StoreMark::of(&store).unwrap();
+        assert!(!mark.says_used() && mark.renew(1).is_err());
+        for changes in 1..4 {
+            mark.note(changes);
+            assert_eq!(doubt(&store, changes), None);
+            assert_eq!(doubt(&store, changes - 1), Some(Doubt::Older { has: changes - 1, had: changes }));
+        }
+        // The next try is for another second.
+        mark.open = mark.open.take().map(|(file, made)| (file, made.checked_sub(RENEW_EVERY).unwrap()));
+        mark.note(4);
+        assert!(!mark.end_renewal() && mark.told);
+        mark.note(5);
+        drop(mark);
+        assert_eq!(doubt(&store, 4), Some(Doubt::Older { has: 4, had: 5 }));
+        // It has room again.
+        let folder = parent.path().join("again");
+        fs::rename(store.parent().unwrap(), &folder).unwrap();
+        let store = folder.join("store");
+        let before = Birth::of(&fs::metadata(path_of(&store)).unwrap());
+        StoreMark::of(&store).unwrap().note(6);
+        assert!(!Birth::of(&fs::metadata(path_of(&store)).unwrap()).is_of_same_file(&before));
     }
 
     #[test]
