@@ -11,6 +11,11 @@ use motemix_broker::store::{Retention, Store as _};
 use motemix_broker_nats::{JetStream, Settings};
 use motemix_coap::Event;
 use servers::Servers;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,6 +89,51 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
         let last = acknowledged.last().expect("some");
         assert!(newest(&mut at_one, topic) >= *last && newest(&mut at_two, topic) >= *last);
     }
+}
+
+/// The first line that a broker says which runs on this folder and is not told of a stream.
+fn said_alone(data: &Path) -> String {
+    let mut broker = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    broker.args(["broker", "--listen", "127.0.0.1:0", "--data"]).arg(data).stderr(Stdio::piped());
+    let mut broker = broker.spawn().expect("it starts");
+    let mut line = String::new();
+    let said = BufReader::new(broker.stderr.take().expect("piped")).read_line(&mut line);
+    // One that serves goes on.
+    let _ = broker.kill();
+    broker.wait().expect("it ends");
+    said.map(|_| line).expect("it says something")
+}
+
+/// As where the line that names the stream is lost from a unit's settings.
+#[test]
+fn a_broker_that_is_not_told_of_its_stream_does_not_go_on_from_the_copy() {
+    let servers = Servers::start(1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = servers.url();
+    let mut broker = Broker::start(folder.path(), &["--store", &url, "--page", "127.0.0.1:0"]);
+    let page = broker.page();
+    let mut client = Client::new(broker.address);
+    let topic = create(&mut client, "temperature");
+    assert!(client.answer(&put(&topic, 7)).code.is_success());
+    // The page reads the copy that the broker has open.
+    let mut stream = TcpStream::connect(page).expect("the page");
+    write!(stream, "GET /api/topics/{topic}/history HTTP/1.1\r\nHost: {page}\r\nConnection: close\r\n\r\n")
+        .expect("the page");
+    let mut history = String::new();
+    stream.read_to_string(&mut history).expect("the page");
+    assert!(history.starts_with("HTTP/1.1 200") && history.contains('7'), "{history}");
+    broker.kill();
+    let data = broker.data();
+    let said = said_alone(&data);
+    assert!(said.contains("a copy of") && said.contains("`--store`") && said.contains("adopt"), "{said}");
+    for ending in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(data.join(format!("broker.sqlite{ending}")));
+    }
+    let said = said_alone(&data);
+    assert!(said.contains("it is gone"), "{said}");
+    // With its stream it goes on where it was.
+    broker.begin();
+    assert_eq!(newest(&mut client, &topic), 7);
 }
 
 #[test]

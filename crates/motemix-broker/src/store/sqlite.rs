@@ -1,8 +1,5 @@
 //! A store in one file of SQLite, in a folder that belongs to its owner alone.
 
-mod replica;
-mod room;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,14 +13,11 @@ use crate::{Change, Moment, State};
 pub use replica::{Replica, difference};
 use room::{Room, Span, sum_of_taken, taken};
 
-const LAYOUT: Layout = Layout {
-    kind: "broker's store",
-    // "mmbr"
-    application_id: 0x6d6d_6272,
-    version: 1,
-    // A value of a topic has the next place; the highest is the newest. Ages are counted by a clock
-    // of their own.
-    schema: "
+/// The tables of a broker's store, and of a copy of what brokers store together. A value of a topic
+/// has the next place; the highest is the newest. Ages are counted by a clock of their own.
+macro_rules! tables {
+    () => {
+        "
         CREATE TABLE topics (
             id     TEXT PRIMARY KEY,
             change BLOB NOT NULL
@@ -43,7 +37,18 @@ const LAYOUT: Layout = Layout {
             device BLOB PRIMARY KEY,
             change BLOB NOT NULL
         ) STRICT, WITHOUT ROWID;
-        CREATE TABLE age (moment INTEGER NOT NULL) STRICT;",
+        CREATE TABLE age (moment INTEGER NOT NULL) STRICT;"
+    };
+}
+mod replica;
+mod room;
+
+const LAYOUT: Layout = Layout {
+    kind: "broker's store",
+    // "mmbr"
+    application_id: 0x6d6d_6272,
+    version: 1,
+    schema: tables!(),
     guards: &["topics", "registrations", "freshness"],
     loss: "Topics and registrations that came since are forgotten, and readings and requests that were taken \
            would be taken again from whoever recorded them",
@@ -77,12 +82,30 @@ impl Sqlite {
     /// Opens the store of a folder, or makes an empty one.
     ///
     /// # Errors
-    /// Others may write to the folder, the file is of something else or damaged, or the system
-    /// refuses.
+    /// Others may write to the folder, the file is of something else or damaged, or a copy of what
+    /// brokers store together, or the system refuses.
     pub fn open(folder: &Path, retention: Retention) -> Result<Self, StoreError> {
+        let opened = Self::open_as(&LAYOUT, folder, retention);
+        opened.map_err(|error| replica::refused_copy(&folder.join(Self::FILE)).unwrap_or(error))
+    }
+
+    /// Opens what a broker of this process has open, to read its history. Nothing can be written by
+    /// it.
+    ///
+    /// # Errors
+    /// There is nothing, or the system refuses.
+    pub fn open_to_read(folder: &Path) -> Result<Self, StoreError> {
+        let file = folder.join(Self::FILE);
+        let connection = sqlite::open_to_read(&file)?;
+        let retention = Retention::default();
+        let (room, counters) = (Room::new(retention), Counters::default());
+        Ok(Self { file, connection, retention, room, age: None, counters })
+    }
+
+    fn open_as(layout: &Layout, folder: &Path, retention: Retention) -> Result<Self, StoreError> {
         own_folder(folder)?;
         let file = folder.join(Self::FILE);
-        let connection = LAYOUT.open(&file)?;
+        let connection = layout.open(&file)?;
         let retention = Retention { values: retention.values.max(1), ..retention };
         let (room, counters) = (Room::new(retention), Counters::default());
         let mut store = Self { file, connection, retention, room, age: None, counters };

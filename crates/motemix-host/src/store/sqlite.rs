@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use guarded::{Adopted, Guarded, adopt, put_aside};
+pub use guarded::{Adopted, Guarded, adopt, mark_as_used, put_aside, put_unused_aside};
 
 use super::store_mark::{Doubt, StoreMark};
 use super::{StoreError, StoreProblem, file, lock};
@@ -69,6 +69,10 @@ impl Layout {
         let connection = connect(path).map_err(failed)?;
         self.check(path, &connection)?;
         let Some(mut mark) = mark else { return Ok(Guarded::new(connection, None)) };
+        if !guarded::counts_all(&connection, self).map_err(failed)? {
+            let problem = StoreProblem::Damaged("it does not count all of its changes".to_owned());
+            return Err(StoreError::new(path, problem));
+        }
         let changes = guarded::changes(&connection).map_err(failed)?;
         let found = fs::metadata(path).map_err(io)?;
         if let Some(doubt) = mark.doubt(&found, changes) {
@@ -136,6 +140,21 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // In WAL mode only FULL makes each commit durable before it returns.
     connection.pragma_update(None, "synchronous", "full")?;
     Ok(connection)
+}
+
+/// Opens a store of whatever layout that this process has open, to be read beside it. What would
+/// change it is refused.
+///
+/// # Errors
+/// There is none, or the system refuses.
+pub fn open_to_read(path: &Path) -> Result<Guarded, StoreError> {
+    let opened = || {
+        let connection = open(path)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection.into())
+    };
+    guarded::found(path)?;
+    opened().map_err(|error| failure(path, error))
 }
 
 /// All of a store as it is at one moment, whether somebody writes to it or not; `None` if there is

@@ -214,7 +214,9 @@ fn after_a_loss(store: &Path) -> &'static str {
              number again: `motemix object register KEY | motemix object verify --devices …`. A node that signs \
              readings does that by itself, in place of every 256th reading\n"
         }
-        Some("broker.sqlite") => "next: each device registers again (`motemix broker register`)\n",
+        Some("broker.sqlite") => {
+            "next: each device registers again (`motemix broker register`); of a stream (`--store`) all is read again\n"
+        }
         Some("authority.db") => "next: `motemix authority add` admits each node again\n",
         _ => "",
     }

@@ -3,13 +3,32 @@
 use std::path::Path;
 use std::time::Duration;
 
-use motemix_host::store::sqlite::put_aside;
+use motemix_host::store::sqlite::{self, Guarded, Layout, mark_as_used, put_aside, put_unused_aside};
 use rusqlite::{OptionalExtension as _, params};
 
-use super::Sqlite;
+use super::{LAYOUT, Sqlite};
 use crate::state::{TopicId, Value};
 use crate::store::{Counters, Retention, Store as _, StoreError};
 use crate::{Change, Moment, State};
+
+const COPY: Layout = Layout {
+    kind: "copy of a stream",
+    // "mmbc"
+    application_id: 0x6d6d_6263,
+    version: 1,
+    schema: concat!(
+        tables!(),
+        "
+        CREATE TABLE replica (
+            log   TEXT NOT NULL,
+            place INTEGER NOT NULL,
+            batch TEXT NOT NULL
+        ) STRICT;"
+    ),
+    // The log is what guards.
+    guards: &[],
+    loss: "It is read from the stream again",
+};
 
 /// The copy of a log of changes in a broker's folder: the broker begins with it, and finds there
 /// what was published before.
@@ -38,41 +57,38 @@ impl Replica {
         if !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
             put_aside(&file)?;
         }
-        let sqlite = Sqlite::open(folder, retention)?;
-        let schema = "CREATE TABLE IF NOT EXISTS replica (
-                log   TEXT NOT NULL,
-                place INTEGER NOT NULL,
-                batch TEXT NOT NULL
-            ) STRICT";
+        let open = || Sqlite::open_as(&COPY, folder, retention);
+        let sqlite = match open() {
+            // A broker that was started before it was told of the log has kept nothing yet.
+            Err(_) if connection_to(&file, &LAYOUT).is_some() => {
+                if !put_unused_aside(&file)? {
+                    return Err(refused_store(&file));
+                }
+                open()?
+            }
+            opened => opened?,
+        };
         let prepare = || {
             sqlite.connection.pragma_update(None, "synchronous", "normal")?;
-            sqlite.connection.execute_batch(schema)?;
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-            sqlite.connection.query_row("SELECT log, place, batch FROM replica", [], row).optional()
-        };
-        let found: Option<(String, u64, String)> = prepare().map_err(|error| sqlite.failure(error))?;
-        let mut replica = Self { sqlite, place: 0, batch: String::new() };
-        let problem = match found {
-            Some((of, place, batch)) if of == log => {
-                (replica.place, replica.batch) = (place, batch);
-                return Ok(replica);
+            let found = sqlite.connection.query_row("SELECT log, place, batch FROM replica", [], row);
+            if let Some(found) = found.optional()? {
+                return Ok(found);
             }
-            Some((of, ..)) => format!("it has a copy of {of}, not of {log}"),
-            None if replica.load()? != State::default() => "it has a store of its own".to_owned(),
-            None => {
-                let statement = "INSERT INTO replica (log, place, batch) VALUES (?1, 0, '')";
-                let sqlite = &mut replica.sqlite;
-                let inserted = sqlite.connection.execute(statement, params![log]);
-                let made = inserted.and_then(|_| sqlite.connection.unguard());
-                made.map_err(|error| sqlite.failure(error))?;
-                return Ok(replica);
-            }
+            let statement = "INSERT INTO replica (log, place, batch) VALUES (?1, 0, '')";
+            sqlite.connection.execute(statement, params![log])?;
+            Ok((log.to_owned(), 0, String::new()))
         };
-        let file = replica.sqlite.file.display();
-        let remedy = format!(
-            "choose another folder, or begin anew on purpose with what that stream has: `motemix adopt {file}`"
-        );
-        Err(StoreError::Remote { store: replica.sqlite.file.display().to_string(), problem, remedy })
+        let (of, place, batch): (String, _, _) = prepare().map_err(|error| sqlite.failure(error))?;
+        if of != log {
+            let adopt = format!("`motemix adopt {}`", file.display());
+            let remedy =
+                format!("choose another folder, or begin anew on purpose with what that stream has: {adopt}");
+            return Err(refusal(&file, format!("it has a copy of {of}, not of {log}"), remedy));
+        }
+        // Or a broker that stores for itself would begin in its place when it is gone.
+        mark_as_used(&file)?;
+        Ok(Self { sqlite, place, batch })
     }
 
     /// How far it goes; 0 at the beginning.
@@ -132,6 +148,36 @@ impl Replica {
     }
 }
 
+/// The connection to a file of this layout.
+fn connection_to(file: &Path, layout: &Layout) -> Option<Guarded> {
+    let found = sqlite::open_to_read(file).ok()?;
+    let id = found.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
+    id.is_ok_and(|id| id == layout.application_id).then_some(found)
+}
+
+/// Why a broker that stores for itself does not use a copy: it would go on from any state of it,
+/// and the stream would not have what it stores.
+pub(super) fn refused_copy(file: &Path) -> Option<StoreError> {
+    let copy = connection_to(file, &COPY)?;
+    let log = copy.query_row("SELECT log FROM replica", [], |row| row.get::<_, String>(0));
+    let log = log.unwrap_or_else(|_| "a stream".to_owned());
+    let remedy = format!(
+        "name that store again with `--store`, or begin anew on purpose with nothing: `motemix adopt {}`",
+        file.display()
+    );
+    Some(refusal(file, format!("it has a copy of {log}, which brokers store in together"), remedy))
+}
+
+/// Why brokers that store together do not use what one of them stored for itself.
+fn refused_store(file: &Path) -> StoreError {
+    let remedy = "choose another folder, or move that file away to begin with what the stream has".to_owned();
+    refusal(file, "it is the store of a broker that stored for itself".to_owned(), remedy)
+}
+
+fn refusal(file: &Path, problem: String, remedy: String) -> StoreError {
+    StoreError::Remote { store: file.display().to_string(), problem, remedy }
+}
+
 /// Changes that make one state out of another.
 pub fn difference(before: &State, after: &State) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -155,8 +201,95 @@ pub fn difference(before: &State, after: &State) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
+
+    use motemix_host::store::sqlite::{Adopted, adopt};
 
     use super::*;
+    use crate::state::Topic;
+
+    fn topic() -> Change {
+        let topic = Topic {
+            name: "t".into(),
+            topic_type: None,
+            content_format: None,
+            expires: None,
+            max_subscribers: None,
+            observer_check: 60,
+            device: None,
+            owner: None,
+        };
+        Change::Topic(TopicId("t".into()), Some(Arc::new(topic)))
+    }
+
+    /// As when the line that names the stream is lost between two starts.
+    #[test]
+    fn a_copy_is_no_store_of_a_broker_alone_whatever_became_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let open = || Replica::open(folder.path(), Retention::default(), "the stream building");
+        let alone = || Sqlite::open(folder.path(), Retention::default());
+        let mut copy = open().unwrap();
+        copy.apply(&[], 5, "batch").unwrap();
+        // What shows its history in the same process.
+        let mut reader = Sqlite::open_to_read(folder.path()).unwrap();
+        assert_eq!(reader.history(&TopicId("t".into()), 1, None).unwrap(), []);
+        assert!(reader.commit(&[Change::Topic(TopicId("t".into()), None)]).is_err());
+        drop((copy, reader));
+        fs::copy(at("broker.sqlite"), at("earlier")).unwrap();
+        open().unwrap().apply(&[], 6, "next").unwrap();
+        let said = alone().unwrap_err().to_string();
+        assert!(said.contains("a copy of the stream building") && said.contains("`--store`"), "{said}");
+        assert_eq!(open().unwrap().place(), 6);
+        fs::rename(at("earlier"), at("broker.sqlite")).unwrap();
+        assert!(alone().unwrap_err().to_string().contains("motemix adopt"));
+        fs::remove_file(at("broker.sqlite")).unwrap();
+        assert!(alone().unwrap_err().to_string().contains("it is gone"));
+        // The stream has all of it.
+        assert_eq!(open().unwrap().place(), 0);
+        assert!(matches!(adopt(&at("broker.sqlite")).unwrap(), Adopted::Anew(Some(_))));
+        drop(alone().unwrap());
+    }
+
+    #[test]
+    fn the_store_of_a_broker_alone_is_no_copy_and_is_not_made_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let open = || Replica::open(folder.path(), Retention::default(), "log");
+        let mut alone = Sqlite::open(folder.path(), Retention::default()).unwrap();
+        alone.commit(&[topic()]).unwrap();
+        drop(alone);
+        let said = open().unwrap_err().to_string();
+        assert!(said.contains("stored for itself") && said.contains("move that file away"), "{said}");
+        let mut alone = Sqlite::open(folder.path(), Retention::default()).unwrap();
+        assert_eq!(alone.load().unwrap().topics().count(), 1);
+        drop(alone);
+        fs::rename(at("broker.sqlite"), at("before")).unwrap();
+        assert_eq!(open().unwrap().load().unwrap(), State::default());
+    }
+
+    /// A unit is often started before it is told of the stream.
+    #[test]
+    fn a_store_in_which_nothing_was_kept_makes_way_for_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Sqlite::open(folder.path(), Retention::default()).unwrap());
+        let mut copy = Replica::open(folder.path(), Retention::default(), "log").unwrap();
+        copy.apply(&[topic()], 5, "batch").unwrap();
+        drop(copy);
+        assert!(Sqlite::open(folder.path(), Retention::default()).is_err());
+        assert_eq!(Replica::open(folder.path(), Retention::default(), "log").unwrap().place(), 5);
+    }
+
+    /// A store whose changes nobody counts looks as it did for ever.
+    #[test]
+    fn a_store_that_counts_no_changes_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Sqlite::open(folder.path(), Retention::default()).unwrap();
+        store.connection.execute_batch("DROP TRIGGER mark_topics_UPDATE").unwrap();
+        drop(store);
+        let said = Sqlite::open(folder.path(), Retention::default()).unwrap_err().to_string();
+        assert!(said.contains("it does not count all of its changes"), "{said}");
+    }
 
     #[test]
     fn a_copy_that_is_gone_or_has_no_bytes_is_read_again_also_if_it_left_its_log() {

@@ -30,30 +30,6 @@ impl Guarded {
         Self { connection, mark: mark.map(RefCell::new).map(Box::new) }
     }
 
-    /// The store is no guard any more: what it has is kept elsewhere as well, and its mark goes.
-    ///
-    /// # Errors
-    /// The store refuses.
-    pub fn unguard(&mut self) -> rusqlite::Result<()> {
-        let query =
-            "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'mark\\_%' ESCAPE '\\'";
-        let names: Vec<String> = {
-            let mut query = self.connection.prepare(query)?;
-            query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
-        };
-        let all = self.connection.transaction()?;
-        for name in names {
-            all.execute_batch(&format!("DROP TRIGGER {name}"))?;
-        }
-        all.execute("UPDATE mark SET changes = 0", [])?;
-        all.commit()?;
-        // A mark that stays says that nothing was used.
-        if let Some(mark) = self.mark.take() {
-            let _ = mark.into_inner().remove();
-        }
-        Ok(())
-    }
-
     /// To be called after each commit of what must not be used twice: the mark gets the number of
     /// changes. Within a transaction it does nothing.
     pub fn note(&self) {
@@ -131,13 +107,13 @@ pub fn adopt(path: &Path) -> Result<Adopted, StoreError> {
         let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
         connection.query_row(query, [name], |row| row.get::<_, u32>(0)).map_err(failed)
     };
-    if id >> 16 != OURS || tables("mark")? == 0 {
+    let is_copy = tables("replica")? > 0;
+    if id >> 16 != OURS || !is_copy && tables("mark")? == 0 {
         return Err(StoreError::new(path, StoreProblem::Foreign("store that has a mark")));
     }
-    let is_replica = tables("replica")? > 0;
-    let changes = changes(&connection).map_err(failed)?;
+    let changes = if is_copy { 0 } else { changes(&connection).map_err(failed)? };
     connection.close().map_err(|(_, error)| failed(error))?;
-    if is_replica {
+    if is_copy {
         let aside = put_aside(path)?;
         mark.remove().map_err(io)?;
         return Ok(Adopted::Anew(aside));
@@ -185,7 +161,23 @@ pub fn put_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     rename_aside(path, &PARTS)
 }
 
-/// The same, without the store itself: another process may have made a new one meanwhile.
+/// Puts a store aside in which nothing was ever kept; `false` if something was.
+///
+/// # Errors
+/// A program has it open, it guards nothing, or the system refuses.
+pub fn put_unused_aside(path: &Path) -> Result<bool, StoreError> {
+    let [log, index] = ["-wal", "-shm"].map(|ending| part(path, ending));
+    lock::check_free(path, &[path, &log, &index])?;
+    let is_used = StoreMark::of(path).map_err(|error| StoreError::io(path, error))?.says_used();
+    let store = super::open_to_read(path)?;
+    if is_used || changes(&store).map_err(|error| failure(path, error))? > 0 {
+        return Ok(false);
+    }
+    drop(store);
+    put_aside(path).map(|_| true)
+}
+
+/// As [`put_aside`], without the store itself: another process may have made a new one.
 pub(super) fn put_log_aside(path: &Path) -> Result<(), StoreError> {
     rename_aside(path, &PARTS[1..]).map(drop)
 }
@@ -217,6 +209,25 @@ pub(super) fn left_its_log(path: &Path) -> Result<bool, StoreError> {
     Ok(write_ahead_log(path).exists() && found(path)?.is_none())
 }
 
+/// Says beside a store that guards nothing that it was used: what guards does not begin in its
+/// place when it is gone, and [`adopt`] lets it.
+///
+/// # Errors
+/// The system refuses.
+pub fn mark_as_used(path: &Path) -> Result<(), StoreError> {
+    let io = |error| StoreError::io(path, error);
+    let mut mark = StoreMark::of(path).map_err(io)?;
+    if mark.says_used() { Ok(()) } else { mark.renew(1).map_err(io) }
+}
+
+/// Whether each change of each table that a layout guards is counted.
+pub(super) fn counts_all(connection: &Connection, layout: &Layout) -> rusqlite::Result<bool> {
+    let query =
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'mark\\_%' ESCAPE '\\'";
+    let triggers: usize = connection.query_row(query, [], |row| row.get(0))?;
+    Ok(triggers == layout.guards.len() * CHANGES.len())
+}
+
 /// The number of changes that a store has counted.
 pub(super) fn changes(connection: &Connection) -> rusqlite::Result<u64> {
     connection.prepare_cached("SELECT changes FROM mark")?.query_row([], |row| row.get(0))
@@ -240,6 +251,9 @@ pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
     look(path)
 }
 
+/// What is counted.
+const CHANGES: [&str; 3] = ["INSERT", "UPDATE", "DELETE"];
+
 /// The tables of a layout, with what counts the changes of those that it guards.
 pub(super) fn schema(layout: &Layout) -> String {
     let mut schema = layout.schema.to_owned();
@@ -249,7 +263,7 @@ pub(super) fn schema(layout: &Layout) -> String {
     schema.truncate(schema.trim_end().trim_end_matches(';').len());
     schema.push_str("; CREATE TABLE mark (changes INTEGER NOT NULL); INSERT INTO mark VALUES (0);");
     for table in layout.guards {
-        for change in ["INSERT", "UPDATE", "DELETE"] {
+        for change in CHANGES {
             // A string takes all that is written into it.
             let _ = write!(
                 schema,

@@ -63,7 +63,6 @@ async fn run(
     listen.keys = Some(data.to_owned());
     let (inner, inside) = inside();
     let network = policy.audience.clone();
-    let retention = policy.retention;
     let supervisor = Supervisor::of_environment();
     let stop = alive_until(&supervisor, stopped()?);
     let (server, opened) = Server::open(policy, store, &listen, inside).map_err(serve_failure)?;
@@ -80,7 +79,7 @@ async fn run(
     if let Some(address) = args.page {
         let mut settings = page::Settings::default();
         settings.listen = address;
-        let reader = Sqlite::open(data, retention).map_err(store_failure)?;
+        let reader = Sqlite::open_to_read(data).map_err(store_failure)?;
         let shown =
             Shown::new(inner.clone(), &network, reader, bridge.as_ref().map(|(_, status)| status.clone()));
         let started = Moment::from_millis(u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX));
