@@ -70,4 +70,6 @@ pub(crate) enum Assembled {
     Full,
     /// Only of those who are known.
     FullOfStrangers,
+    /// What is here is certainly its owner's, and this block may be somebody else's.
+    Unproven,
 }

@@ -28,9 +28,9 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether others may have sent it in this one's name.
-    fn may_be_forged(self) -> bool {
-        self.account.standing != Standing::Certain
+    /// Whether nobody else can have sent it in this one's name.
+    fn is_certain(self) -> bool {
+        self.account.standing == Standing::Certain
     }
 }
 
@@ -41,13 +41,24 @@ impl Owner {
 /// half of one of IPv6, has a share of each: beyond it, its own oldest body makes room. One that
 /// arrives under an address that is not proven makes room only after a pause, because others can
 /// write that address. When all places are taken, the oldest body of whoever has most makes room.
+///
+/// What is certainly its owner's is never mixed with what others may have sent in its name: a body
+/// that arrives has blocks of one kind alone, and a response that is kept is kept once of each.
 #[derive(Debug, Clone)]
 pub struct Bodies(Arc<Mutex<Both>>);
 
 #[derive(Debug)]
 struct Both {
     gathered: Assembly,
-    sliced: Places<(Peer, Operation), Response>,
+    sliced: Places<Slice, Response>,
+}
+
+/// Of which operation a response is, and whether it is certainly its owner's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Slice {
+    who: Peer,
+    operation: Operation,
+    is_certain: bool,
 }
 
 impl Bodies {
@@ -60,7 +71,8 @@ impl Bodies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a block of the owner's body of this operation. A first block begins anew.
+    /// Takes a block of the owner's body of this operation. A first block begins anew, unless it may
+    /// be forged and what is here may not.
     pub(crate) fn gather(
         &self,
         now: Instant,
@@ -73,22 +85,29 @@ impl Bodies {
     }
 
     /// The response of this operation of which somebody reads on.
-    pub(crate) fn sliced(&self, now: Instant, who: Peer, operation: Operation) -> Option<Response> {
+    ///
+    /// A client may show its Echo value in the first request alone, and one that certainly asks may
+    /// go on with what was kept before it was asked to show one.
+    pub(crate) fn sliced(&self, now: Instant, owner: Owner, operation: Operation) -> Option<Response> {
+        let (who, is_certain) = (owner.who, owner.is_certain());
         let sliced = &mut self.lock().sliced;
-        if let Some(response) = sliced.get_mut(now, &(who, operation)) {
-            return Some(response.clone());
-        }
-        let newest = sliced.newest(|(other, kept)| *other == who && operation.may_be(*kept))?;
-        sliced.get_mut(now, &newest).cloned()
+        let found = [is_certain, !is_certain].into_iter().find_map(|is_certain| {
+            let exact = Slice { who, operation, is_certain };
+            let is_asked = |kept: &Slice| {
+                kept.who == who && kept.is_certain == is_certain && operation.may_be(kept.operation)
+            };
+            sliced.get_mut(now, &exact).map(|_| exact).or_else(|| sliced.newest(is_asked))
+        })?;
+        sliced.get_mut(now, &found).cloned()
     }
 
     /// Keeps a response while its blocks are asked for, if there is room.
     pub(crate) fn slice(&self, now: Instant, owner: Owner, operation: Operation, response: &Response) {
         let bytes = response.payload.len();
+        let slice = Slice { who: owner.who, operation, is_certain: owner.is_certain() };
         let mut both = self.lock();
         // Without a place the application makes the response anew.
-        let (Ok(()) | Err(Full)) =
-            both.sliced.insert(now, (owner.who, operation), owner.account, bytes, response.clone());
+        let (Ok(()) | Err(Full)) = both.sliced.insert(now, slice, owner.account, bytes, response.clone());
     }
 
     /// Gives up what nobody goes on with.
@@ -102,6 +121,6 @@ impl Bodies {
     pub(crate) fn leave(&self, who: Peer) {
         let mut both = self.lock();
         both.gathered.leave(who);
-        both.sliced.retain(|(other, _), _| *other != who);
+        both.sliced.retain(|slice, _| slice.who != who);
     }
 }

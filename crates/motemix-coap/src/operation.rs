@@ -6,11 +6,11 @@ use std::hash::Hasher as _;
 use motemix_time::Instant;
 
 use crate::block::Assembled;
-use crate::bodies::Bodies;
+use crate::bodies::{Bodies, Owner};
 use crate::datagram::proof::Proofs;
 use crate::message::option;
 use crate::oscore::ContextId;
-use crate::{Block, Code, ETag, Method, Peer, Request, Response};
+use crate::{Block, Code, ETag, Method, Request, Response};
 
 /// What tells the operations of one endpoint apart: the code and all options of the cache key.
 ///
@@ -92,15 +92,22 @@ pub(crate) enum Gathered {
     Whole(Vec<u8>),
     /// This is answered.
     Answer(Response),
-    /// The address is to be proven first: there is room for those alone that have.
-    ProveAddress,
+    /// The address is to be proven first, by this very block. Why, for people.
+    ProveAddress(&'static str),
 }
 
 /// What is answered to a block. `most`: bytes of the longest body.
 pub(crate) fn gathered(assembled: Assembled, most: usize) -> Gathered {
     Gathered::Answer(match assembled {
         Assembled::Whole(body) => return Gathered::Whole(body),
-        Assembled::FullOfStrangers => return Gathered::ProveAddress,
+        Assembled::FullOfStrangers => {
+            let text = "too many bodies of strangers are being gathered: send this again with Echo";
+            return Gathered::ProveAddress(text);
+        }
+        Assembled::Unproven => {
+            let text = "this body began with an Echo value: send each of its blocks with one";
+            return Gathered::ProveAddress(text);
+        }
         Assembled::Continue => Response::new(Code::CONTINUE),
         Assembled::Incomplete => Response::error(
             Code::REQUEST_ENTITY_INCOMPLETE,
@@ -126,14 +133,14 @@ pub(crate) fn busy() -> Response {
 pub(crate) fn further(
     bodies: &Bodies,
     now: Instant,
-    (who, operation): (Peer, Operation),
+    (owner, operation): (Owner, Operation),
     block: Option<Block>,
     request: &mut Request,
 ) -> Option<Response> {
     block.filter(|block| block.number > 0)?;
     // Observation does not begin in the middle (RFC 7959 §2.6).
     request.observe = None;
-    let kept = bodies.sliced(now, who, operation);
+    let kept = bodies.sliced(now, owner, operation);
     kept.or_else(|| {
         let text = "what was answered is not kept any more; look at the resource";
         let is_safe = matches!(request.method, Method::Get | Method::Fetch);

@@ -26,6 +26,9 @@ impl Assembly {
     }
 
     /// Takes a block of the owner's body of this operation. A first block begins anew.
+    ///
+    /// A body has blocks that are certainly its owner's, or none: a block that others may have sent
+    /// leaves such a body as it is, and does not begin what such a block goes on with.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -35,6 +38,12 @@ impl Assembly {
         payload: &[u8],
     ) -> Assembled {
         let key = (owner.who, operation);
+        let before = self.places.account(&key).map(|account| Owner { account, ..owner }.is_certain());
+        match (before, owner.is_certain()) {
+            (Some(true), false) => return Assembled::Unproven,
+            (Some(false), true) if block.number > 0 => return Assembled::Incomplete,
+            _ => {}
+        }
         // Whoever says that more follow sends whole blocks (§2.2).
         let is_sound = payload.len() <= block.size() && (!block.more || payload.len() == block.size());
         if block.number == 0 || !is_sound {
@@ -82,8 +91,8 @@ impl Assembly {
         };
         match has_room {
             Ok(()) => Assembled::Continue,
-            Err(_) if owner.may_be_forged() => Assembled::FullOfStrangers,
-            Err(_) => Assembled::Full,
+            Err(_) if owner.is_certain() => Assembled::Full,
+            Err(_) => Assembled::FullOfStrangers,
         }
     }
 

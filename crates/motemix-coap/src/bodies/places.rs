@@ -84,6 +84,11 @@ impl<K: Hash + Eq + Copy, V> Places<K, V> {
         }
     }
 
+    /// As whose what is there counts.
+    pub(crate) fn account(&self, key: &K) -> Option<Account> {
+        self.places.get(key).map(|place| place.account)
+    }
+
     /// What is there, touched now.
     pub(crate) fn get_mut(&mut self, now: Instant, key: &K) -> Option<&mut V> {
         let touched = self.touch(now);
@@ -118,7 +123,7 @@ impl<K: Hash + Eq + Copy, V> Places<K, V> {
 
     /// Makes room for more bytes of what is there.
     pub(crate) fn grow(&mut self, now: Instant, key: &K, bytes: usize) -> Result<(), Full> {
-        let Some(account) = self.places.get(key).map(|place| place.account) else { return Err(Full) };
+        let account = self.account(key).ok_or(Full)?;
         let usage = Usage { bodies: 0, bytes };
         self.make_room(now, key, account, usage)?;
         self.count(account, |before| before.with(usage));

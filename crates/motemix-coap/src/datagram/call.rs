@@ -19,6 +19,10 @@ use crate::{Account, Block, Code, ETag, Method, Observe, Request, Response, Toke
 /// block: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
 const LIFETIME: Duration = Duration::from_secs(247);
 
+/// How often a server may ask for an Echo value: each is good for some minutes, and a long body
+/// takes longer.
+const MOST_ECHOES: u8 = 64;
+
 /// Tells own requests apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u64);
@@ -33,6 +37,10 @@ struct Call {
     /// What responses are opened with: to the newest message, and to the one that registered.
     asked: [Option<Asked>; 2],
     echo: Option<Vec<u8>>,
+    /// How often the server has asked for one.
+    echoes: u8,
+    /// What the newest message is: from which byte of the body on, and which block it asks for.
+    newest_part: (usize, Option<Block>),
     /// The newest message as OSCORE made it, until the server asks for an Echo value outside.
     protected: Option<Message>,
     /// Exponent of the length of the body's blocks, and the byte up to which it was sent.
@@ -149,6 +157,8 @@ impl Endpoint {
             context,
             asked: [None, None],
             echo: None,
+            echoes: 0,
+            newest_part: (0, None),
             protected: None,
             exponent: Block::MAX_EXPONENT,
             sent: 0,
@@ -225,7 +235,7 @@ impl Endpoint {
             }
         }
         message.options.sort_by_key(|(number, _)| *number);
-        call.message = message_id;
+        (call.message, call.newest_part) = (message_id, (start, block2));
         if let Some(context) = call.context {
             let registers = message.number(option::OBSERVE) == Some(0);
             let Some((protected, asked)) = self.protected.request(now, context, message) else {
@@ -329,9 +339,16 @@ impl Endpoint {
             }
         }
         let Some(call) = self.calls.calls.get_mut(&id) else { return Ok(()) };
-        if response.code == Code::UNAUTHORIZED && echo.is_some() && call.echo.is_none() {
-            call.echo = echo;
-            self.send_request(now, id, 0, None);
+        if response.code == Code::UNAUTHORIZED
+            && let Some(echo) = echo.filter(|echo| call.echo.as_ref() != Some(echo))
+            && call.echoes < MOST_ECHOES
+        {
+            call.echoes += 1;
+            let had_one = call.echo.replace(echo).is_some();
+            // A server does not go on with a body that began without an Echo value.
+            let (start, block2) = call.newest_part;
+            let start = if had_one || block2.is_some() { start } else { 0 };
+            self.send_request(now, id, start, block2);
             return Ok(());
         }
         let Some(block) = block2.filter(|_| response.code.is_success()) else {

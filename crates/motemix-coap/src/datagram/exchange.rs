@@ -2,7 +2,8 @@
 //!
 //! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place: then the
 //! account that has most ids loses its oldest. A request with a known id and other bytes is no
-//! duplicate: its client began anew, or asks faster than ids become free.
+//! duplicate: its client began anew, or asks faster than ids become free. Nor does it take the place
+//! of the one before: anybody may have sent it in the client's name.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -32,8 +33,6 @@ struct Exchange {
     since: Instant,
     /// Which of those with this id: it may have been forgotten, and its id used again.
     generation: u64,
-    /// Tells its datagram from others.
-    digest: u64,
     was_acknowledged: bool,
     answer: Option<Box<[u8]>>,
 }
@@ -44,7 +43,8 @@ impl Exchange {
     }
 }
 
-type Key = (SocketAddr, u16);
+/// A request by its sender, its id, and a digest of its datagram.
+type Key = (SocketAddr, u16, u64);
 
 #[derive(Debug)]
 pub(super) struct Exchanges {
@@ -65,12 +65,10 @@ impl Exchanges {
         while let Some((key, _)) = self.exchanges.first().filter(|(_, first)| first.since + LIFETIME <= now) {
             self.remove(&key);
         }
-        match self.exchanges.get(&(from, id)) {
-            Some(exchange) if exchange.digest == digest => match &exchange.answer {
-                None => Known::Waiting,
-                Some(answer) => Known::Answered(answer.to_vec()),
-            },
-            _ => Known::No,
+        match self.exchanges.get(&(from, id, digest)).map(|exchange| &exchange.answer) {
+            None => Known::No,
+            Some(None) => Known::Waiting,
+            Some(Some(answer)) => Known::Answered(answer.to_vec()),
         }
     }
 
@@ -78,23 +76,23 @@ impl Exchanges {
     pub(super) fn begin(&mut self, now: Instant, from: SocketAddr, account: Account, id: u16, digest: u64) {
         self.generation += 1;
         let generation = self.generation;
-        let exchange = Exchange { since: now, generation, digest, was_acknowledged: false, answer: None };
-        self.remove(&(from, id));
-        if let Some((_, gone)) = self.exchanges.insert((from, id), account, exchange) {
+        let exchange = Exchange { since: now, generation, was_acknowledged: false, answer: None };
+        let key = (from, id, digest);
+        self.remove(&key);
+        if let Some((_, gone)) = self.exchanges.insert(key, account, exchange) {
             self.answer_bytes -= gone.answer_len();
         }
-        self.waiting.push_back((now, (from, id), generation));
+        self.waiting.push_back((now, key, generation));
     }
 
     pub(super) fn was_acknowledged(&self, from: SocketAddr, id: u16, digest: u64) -> bool {
-        let exchange = self.exchanges.get(&(from, id)).filter(|exchange| exchange.digest == digest);
+        let exchange = self.exchanges.get(&(from, id, digest));
         exchange.is_some_and(|exchange| exchange.was_acknowledged)
     }
 
     /// Keeps what a request was answered with.
     pub(super) fn answered(&mut self, from: SocketAddr, id: u16, digest: u64, bytes: &[u8]) {
-        let exchange = self.exchanges.get_mut(&(from, id)).filter(|exchange| exchange.digest == digest);
-        let Some(exchange) = exchange else { return };
+        let Some(exchange) = self.exchanges.get_mut(&(from, id, digest)) else { return };
         self.answer_bytes += bytes.len();
         if let Some(before) = exchange.answer.replace(bytes.into()) {
             self.answer_bytes -= before.len();
@@ -119,7 +117,7 @@ impl Exchanges {
 
     /// The next request that the application has had for so long that its sender is to hear that it
     /// arrived.
-    pub(super) fn next_to_acknowledge(&mut self, now: Instant, after: Duration) -> Option<Key> {
+    pub(super) fn next_to_acknowledge(&mut self, now: Instant, after: Duration) -> Option<(SocketAddr, u16)> {
         while let Some((since, key, generation)) = self.waiting.front().copied() {
             if since + after > now {
                 return None;
@@ -130,7 +128,7 @@ impl Exchanges {
                 exchange.filter(|exchange| exchange.generation == generation && exchange.answer.is_none());
             if let Some(exchange) = exchange {
                 exchange.was_acknowledged = true;
-                return Some(key);
+                return Some((key.0, key.1));
             }
         }
         None

@@ -76,7 +76,7 @@ impl Endpoint {
             return self.refuse(now, &mut ticket, &response);
         }
         ticket.operation = operation.asking(&self.proofs, &request);
-        let kept = (Peer::Datagram(from), ticket.operation);
+        let kept = (self.owner(now, from, &ticket), ticket.operation);
         if let Some(response) = operation::further(&self.bodies, now, kept, block2, &mut request) {
             if response.code == Code::REQUEST_ENTITY_INCOMPLETE {
                 return self.refuse(now, &mut ticket, &response);
@@ -140,8 +140,7 @@ impl Endpoint {
                 self.answer(now, ticket, &response, false);
             }
             Gathered::Answer(response) => self.refuse(now, ticket, &response)?,
-            Gathered::ProveAddress => {
-                let text = "too many bodies of strangers are being gathered: send this again with Echo";
+            Gathered::ProveAddress(text) => {
                 self.answer(now, ticket, &Response::error(Code::UNAUTHORIZED, text), true);
                 return Err(DropReason::Unproven);
             }

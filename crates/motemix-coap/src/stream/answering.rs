@@ -49,7 +49,7 @@ impl Session {
         }
         asked.operation = operation.asking(&self.names, &request);
         let ticket = Ticket::of_stream(relation, asked);
-        let kept = (relation.peer, asked.operation);
+        let kept = (self.owner(), asked.operation);
         if let Some(response) = operation::further(&self.bodies, now, kept, block2, &mut request) {
             return self.respond(now, ticket, &response, false);
         }
@@ -82,7 +82,7 @@ impl Session {
             }
             Gathered::Answer(response) => Some(response),
             // Nobody else can pass for the one at the other end: there is nothing to prove.
-            Gathered::ProveAddress => Some(operation::busy()),
+            Gathered::ProveAddress(_) => Some(operation::busy()),
         }
     }
 

@@ -194,7 +194,9 @@ fn bodies_in_the_name_of_another_end_none_of_its_own() {
     assert_eq!(server.handle_datagram(NOW, victim, &further.write()), Ok(()));
     // Its address is proven, but not each datagram that has it: the share is used up again.
     assert_eq!(forge(&mut server, 203), Err(DropReason::Unproven));
-    assert_eq!(server.handle_datagram(NOW, victim, &last_block(5, "u").write()), Ok(()));
+    let mut last = last_block(5, "u");
+    last.push(option::ECHO, refusal.option(option::ECHO).expect("something to prove it with"));
+    assert_eq!(server.handle_datagram(NOW, victim, &last.write()), Ok(()));
 }
 
 /// A server that looks at nothing before an address is proven, and whether it looks at a request.

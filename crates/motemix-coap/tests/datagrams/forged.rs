@@ -1,0 +1,243 @@
+//! What others send in a client's name: they write its address, and see no answer.
+
+use std::time::Duration;
+
+use motemix_coap::message::{Kind, Message, option};
+use motemix_coap::oscore::edhoc::{
+    self, AnyByValue, Own, OwnSecret, Responder, begin, from_response, to_request,
+};
+use motemix_coap::oscore::{Contexts, Layer, NothingStored, Settings as Bounds};
+use motemix_coap::{
+    Block, Code, DropReason, Endpoint, Method, Protection, Request, Response, Settings, Token, format,
+};
+use motemix_crypto::Secret;
+use motemix_neighbour::edhoc::Method as Authentication;
+use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
+use motemix_time::Instant;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng as _;
+
+use crate::pair::{CLIENT, Pair, address};
+
+const NOW: Instant = Instant::from_micros(1_000_000);
+
+/// A server, the client whose name others use, and its Echo value.
+struct Bench {
+    server: Endpoint,
+    echo: Vec<u8>,
+    next: u16,
+    /// Bodies that the application got.
+    bodies: Vec<Vec<u8>>,
+    response: Response,
+}
+
+/// Whether a message shows that it is the client's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Client,
+    Anybody,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::of(Endpoint::new(Settings::default(), [3; 32]))
+    }
+
+    fn of(mut server: Endpoint) -> Self {
+        let asked = message(Method::Get, 1, &[]).write();
+        server.handle_datagram(NOW, address(CLIENT), &asked).expect("a request");
+        let ticket = server.poll_request().expect("a request").ticket;
+        server.ask_for_proof(NOW, ticket);
+        let refusal = Message::read(&server.poll_transmit().expect("an answer").bytes).expect("a message");
+        let echo = refusal.option(option::ECHO).expect("something to prove it with").to_vec();
+        Self { server, echo, next: 1, bodies: Vec::new(), response: Response::new(Code::CHANGED) }
+    }
+
+    /// Hands a datagram to the server; the code of the answer.
+    fn hand(&mut self, mut message: Message, by: By) -> Option<Code> {
+        if by == By::Client {
+            message.push(option::ECHO, &self.echo[..]);
+        }
+        Code::of_byte(self.hand_bytes(&message.write())?.code)
+    }
+
+    fn hand_bytes(&mut self, bytes: &[u8]) -> Option<Message> {
+        let _ = self.server.handle_datagram(NOW, address(CLIENT), bytes);
+        while let Some(incoming) = self.server.poll_request() {
+            self.bodies.push(incoming.request.payload);
+            self.server.respond(NOW, incoming.ticket, &self.response, false);
+        }
+        let sent = self.server.poll_transmit()?;
+        Some(Message::read(&sent.bytes).expect("a message"))
+    }
+
+    /// A block of a PUT, of 16 bytes.
+    fn put(&mut self, by: By, number: u32, more: bool, byte: u8) -> Option<Code> {
+        self.next += 1;
+        let mut message = message(Method::Put, self.next, &[byte; 16]);
+        message.push_number(option::BLOCK1, Block { number, more, exponent: 0 }.value());
+        self.hand(message, by)
+    }
+}
+
+fn message(method: Method, id: u16, payload: &[u8]) -> Message {
+    let mut message = Message::empty(Kind::Confirmable, id);
+    message.code = method.byte();
+    message.token = Token::new(&id.to_be_bytes()).expect("short");
+    message.push(option::URI_PATH, *b"t");
+    message.payload = payload.to_vec();
+    message
+}
+
+const CONTINUE: Option<Code> = Some(Code::CONTINUE);
+const CHANGED: Option<Code> = Some(Code::CHANGED);
+const UNAUTHORIZED: Option<Code> = Some(Code::UNAUTHORIZED);
+const INCOMPLETE: Option<Code> = Some(Code::REQUEST_ENTITY_INCOMPLETE);
+
+#[test]
+fn blocks_in_its_name_neither_end_nor_get_into_a_body_whose_blocks_show_an_echo_value() {
+    use By::{Anybody, Client};
+    let mut bench = Bench::new();
+    // What others began before is not gone on with.
+    assert_eq!(bench.put(Anybody, 0, true, b'f'), CONTINUE);
+    assert_eq!(bench.put(Client, 1, false, b'b'), INCOMPLETE);
+    assert_eq!(bench.put(Client, 0, true, b'a'), CONTINUE);
+    // A first block, one in the middle, the last one, and one of a length that no block has.
+    assert_eq!(bench.put(Anybody, 0, true, b'f'), UNAUTHORIZED);
+    assert_eq!(bench.put(Anybody, 1, true, b'f'), UNAUTHORIZED);
+    assert_eq!(bench.put(Anybody, 1, false, b'f'), UNAUTHORIZED);
+    let mut unsound = message(Method::Put, 100, b"f");
+    unsound.push_number(option::BLOCK1, Block { number: 1, more: true, exponent: 0 }.value());
+    assert_eq!(bench.hand(unsound, Anybody), UNAUTHORIZED);
+    assert_eq!(bench.put(Client, 1, true, b'b'), CONTINUE);
+    assert_eq!(bench.put(Anybody, 0, false, b'f'), UNAUTHORIZED);
+    assert_eq!(bench.put(Client, 2, false, b'c'), CHANGED);
+    assert_eq!(bench.bodies, [[[b'a'; 16], [b'b'; 16], [b'c'; 16]].concat()]);
+}
+
+/// An older client knows no Echo: its body goes on, and begins anew, as long as nobody has shown an
+/// Echo value for it.
+#[test]
+fn a_client_that_shows_no_echo_value_sends_and_begins_bodies_as_before() {
+    use By::Anybody;
+    let mut bench = Bench::new();
+    for byte in [b'a', b'b'] {
+        assert_eq!(bench.put(Anybody, 0, true, byte), CONTINUE);
+    }
+    assert_eq!(bench.put(Anybody, 1, false, b'c'), CHANGED);
+    assert_eq!(bench.bodies, [[[b'b'; 16], [b'c'; 16]].concat()]);
+}
+
+/// An Echo value is good for five minutes, and a long body over a slow way takes longer.
+#[test]
+fn a_body_that_takes_longer_than_an_echo_value_is_good_for_arrives_whole() {
+    let body: Vec<u8> = (0..60_000_u32).map(|at| (at % 251) as u8).collect();
+    let whole = body.clone();
+    let mut settings = Settings::default();
+    settings.challenge = true;
+    let application = move |request: Request, _| {
+        assert!(request.payload == whole);
+        (Response::content(Code::CHANGED, format::OCTETS, request.payload), false)
+    };
+    let mut pair = Pair::with(1, settings, Box::new(application));
+    pair.delay = Duration::from_secs(40);
+    let mut put = Request::new(Method::Put, &["t"]);
+    put.payload.clone_from(&body);
+    let call = pair.ask(put);
+    let begun = pair.now;
+    pair.run(Duration::from_hours(5), |pair| pair.response(call).is_some() || pair.has_failed(call));
+    let answer = pair.response(call).expect("a response");
+    assert_eq!((answer.code, answer.payload == body.into()), (Code::CHANGED, true));
+    assert!(pair.now - begun > Duration::from_mins(20), "{:?}", pair.now - begun);
+}
+
+/// The handshake of a client that shows an Echo value outside, in blocks that all have the options
+/// that anybody's have.
+#[test]
+fn outer_blocks_in_its_name_end_no_handshake_whose_blocks_show_an_echo_value() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let own = |byte, name: &str| {
+        let key = OwnSecret::Ed25519(Ed25519Key::new(Secret::new([byte; 32])));
+        Own::new(key, Some(name), None).expect("short")
+    };
+    let contexts = || Contexts::new(Bounds::default());
+    let mut server = Endpoint::new(Settings::default(), [3; 32]);
+    let responder = Responder::new(edhoc::Settings::default(), vec![own(1, "server")]);
+    server.protect(Protection {
+        layer: Layer { contexts: contexts(), responder: Some(responder) },
+        policy: Box::new(AnyByValue),
+        store: Box::new(NothingStored),
+    });
+    let mut bench = Bench::of(server);
+    let device = own(2, "device");
+    let mut ask = |request: Request| {
+        let block = |number: u32, id: u16| {
+            let (part, block) = Block { number, more: false, exponent: 1 }.of(&request.payload)?;
+            let mut message = message(request.method, id, part);
+            message.options =
+                request.path.iter().map(|part| (option::URI_PATH, part.as_bytes().to_vec())).collect();
+            message.push_number(option::CONTENT_FORMAT, request.content_format.unwrap_or_default().into());
+            message.push_number(option::BLOCK1, block.value());
+            Some(message)
+        };
+        let mut answer = None;
+        for number in 0.. {
+            bench.next += 2;
+            let (Some(mut own), Some(mut forged)) = (block(number, bench.next), block(0, bench.next + 1))
+            else {
+                break;
+            };
+            own.push(option::ECHO, &bench.echo[..]);
+            answer = bench.hand_bytes(&own.write());
+            forged.payload.fill(b'f');
+            assert!(bench.hand(forged, By::Anybody).is_some());
+        }
+        let answer = answer.expect("an answer");
+        let code = Code::of_byte(answer.code).expect("a code");
+        Response::content(code, format::OCTETS, answer.payload)
+    };
+    let (mut begun, message_1) =
+        begin(&device, Authentication::Signatures, &[], (&contexts(), &[]), &mut rng).expect("a name");
+    let response = ask(to_request(&message_1));
+    let met = begun.meet(&from_response(&response), &device, &mut AnyByValue, &mut rng).expect("the server");
+    let response = ask(to_request(&met.alone()));
+    met.confirm(&from_response(&response)).expect("message_4");
+}
+
+#[test]
+fn requests_in_its_name_do_not_change_what_it_reads_on() {
+    let mut bench = Bench::new();
+    let ask = |bench: &mut Bench, by, number, byte: u8| {
+        bench.response = Response::content(Code::CONTENT, format::OCTETS, vec![byte; 2048]);
+        bench.next += 1;
+        let mut message = message(Method::Get, bench.next, &[]);
+        message.push_number(option::BLOCK2, Block { number, more: false, exponent: 6 }.value());
+        if by == By::Client {
+            message.push(option::ECHO, &bench.echo[..]);
+        }
+        let answer = bench.hand_bytes(&message.write()).expect("an answer");
+        (answer.payload.first().copied(), answer.option(option::ETAG).map(<[u8]>::to_vec))
+    };
+    let first = ask(&mut bench, By::Client, 0, b'1');
+    assert_eq!(first.0, Some(b'1'));
+    // The resource has changed meanwhile.
+    assert_eq!(ask(&mut bench, By::Anybody, 0, b'2').0, Some(b'2'));
+    assert_eq!(ask(&mut bench, By::Client, 1, b'2'), first);
+}
+
+/// RFC 7252, section 4.5: a duplicate is carried out once, also if somebody uses its id meanwhile.
+#[test]
+fn requests_in_its_name_have_none_of_its_own_carried_out_twice() {
+    let mut bench = Bench::new();
+    let mut own = message(Method::Post, 7, b"on");
+    own.push(option::ECHO, &bench.echo[..]);
+    let own = own.write();
+    let answer = bench.hand_bytes(&own).expect("an answer");
+    for number in 0..10 {
+        bench.hand(message(Method::Post, 7, &[number]), By::Anybody);
+    }
+    assert_eq!(bench.server.handle_datagram(NOW, address(CLIENT), &own), Err(DropReason::Duplicate));
+    let again = bench.server.poll_transmit().expect("the same answer");
+    assert_eq!(Message::read(&again.bytes).expect("a message"), answer);
+    assert_eq!(bench.bodies.iter().filter(|body| body[..] == *b"on").count(), 1);
+}
