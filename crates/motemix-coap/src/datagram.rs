@@ -320,6 +320,7 @@ impl Endpoint {
     ) -> Result<(), DropReason> {
         self.counters.received += 1;
         let handled = self.handle(now, from, bytes);
+        self.send_held_back(now);
         match handled {
             Ok(()) => {}
             Err(DropReason::Malformed) => self.counters.malformed += 1,
@@ -360,15 +361,15 @@ impl Endpoint {
 
     fn acknowledged(&mut self, now: Instant, from: SocketAddr, id: u16) -> Result<(), DropReason> {
         match self.repetitions.end(from, id).ok_or(DropReason::Unexpected)? {
+            // It has an id, which others find among 65,536: it proves no address.
             Purpose::Notification(token) => {
-                self.proofs.remember(now, from);
                 let relation = Relation { peer: Peer::Datagram(from), token };
                 if let Some(response) = self.relations.acknowledged(now, &relation) {
                     self.send_notification(now, from, &relation, &response);
                 }
             }
             Purpose::Request(call) => self.calls.acknowledged(now, call),
-            Purpose::Response => self.proofs.remember(now, from),
+            Purpose::Response => {}
         }
         Ok(())
     }
@@ -426,7 +427,8 @@ impl Endpoint {
                     self.counters.given_up += 1;
                     match purpose {
                         Purpose::Notification(token) => {
-                            self.lose(Relation { peer: Peer::Datagram(from), token });
+                            let relation = Relation { peer: Peer::Datagram(from), token };
+                            self.relations.given_up(&relation).into_iter().for_each(|gone| self.lose(gone));
                         }
                         Purpose::Request(call) => self.fail(call),
                         Purpose::Response => {}
@@ -434,6 +436,7 @@ impl Endpoint {
                 }
             }
         }
+        self.send_held_back(now);
         for call in self.calls.expired(now) {
             self.fail(call);
         }

@@ -66,7 +66,7 @@ pub enum Standing {
     /// have written it on this datagram since.
     Proven,
     /// Nobody else has sent this very message: it has an Echo value, is under OSCORE, or came over
-    /// a connection. Or what was sent for it was acknowledged.
+    /// a connection.
     Certain,
 }
 
@@ -156,6 +156,11 @@ impl<K: Copy + Eq + Hash, V> FairTable<K, V> {
     /// How many of them accounts have whose addresses are not proven.
     pub const fn len_of_unproven(&self) -> usize {
         self.unproven.len
+    }
+
+    /// As whose an entry counts.
+    pub fn account(&self, key: &K) -> Option<Account> {
+        self.entries.get(key).map(|entry| entry.account)
     }
 
     /// The value of an entry.

@@ -35,14 +35,17 @@ impl Endpoint {
         if let Some(exchange) = ticket.exchange.filter(|_| first.is_some()) {
             self.protected.observed.insert(ticket.relation, exchange);
         }
+        self.send_held_back(now);
     }
 
     /// The sequence number of the first response, if the client observes from now on; and whose
     /// observation made room for its own.
     fn begin_observation(&mut self, now: Instant, ticket: &Ticket) -> (Option<u32>, Option<Relation>) {
         let Peer::Datagram(from) = ticket.relation.peer else { return (None, None) };
-        let account = self.account(now, from, ticket);
-        self.relations.begin(now, ticket.relation, account, ticket.operation)
+        // Whoever has a key may write another's address beside what it protects.
+        let receives = ticket.has_echo || ticket.exchange.is_some() && self.proofs.is_proven(now, from);
+        let shown = relation::Shown { account: self.account(now, from, ticket), receives };
+        self.relations.begin(now, ticket.relation, shown, ticket.operation)
     }
 
     /// Whether the address of a request has shown that what is sent to it arrives (RFC 9175), by
@@ -188,13 +191,23 @@ impl Endpoint {
         if confirm {
             self.relations.confirm_next(relation);
         }
-        match self.relations.may_send(relation, response, ends) {
+        let is_proven = self.proofs.is_proven(now, to);
+        match self.relations.may_send(relation, response, is_proven, ends) {
             relation::May::Send => self.send_notification(now, to, relation, response),
             relation::May::Later => self.counters.coalesced += 1,
             relation::May::Nobody => return,
         }
         if ends {
             self.end(relation);
+            self.send_held_back(now);
+        }
+    }
+
+    /// Sends what waited until another notification to the same address was acknowledged.
+    pub(super) fn send_held_back(&mut self, now: Instant) {
+        while let Some((relation, response)) = self.relations.next_held_back() {
+            let Peer::Datagram(to) = relation.peer else { continue };
+            self.send_notification(now, to, &relation, &response);
         }
     }
 
@@ -206,7 +219,8 @@ impl Endpoint {
         response: &Response,
     ) {
         let id = self.next_id(to);
-        let Some(due) = self.relations.sent(now, relation, id) else { return };
+        let is_proven = self.proofs.is_proven(now, to);
+        let Some(due) = self.relations.sent(now, relation, id, is_proven) else { return };
         let mut message =
             Message::empty(if due.confirm { Kind::Confirmable } else { Kind::NonConfirmable }, id);
         message.token = relation.token;
@@ -219,9 +233,10 @@ impl Endpoint {
             confirmable: due.confirm,
             operation: due.operation,
             may_observe: false,
+            has_echo: due.is_certain,
             ..Ticket::new(*relation)
         };
-        let room = if self.proofs.is_proven(now, to) { usize::MAX } else { proof::room(0) };
+        let room = if due.is_shown { usize::MAX } else { proof::room(0) };
         let is_protected = self.protected.observed.contains_key(relation);
         let room = room.saturating_sub(if is_protected { GROWTH } else { 0 });
         self.put_body(now, to, &ticket, response, room, &mut message);

@@ -1,6 +1,6 @@
 //! Who observes (RFC 7641 §4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::ops::Bound;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{Peer, Relation, Response, Token};
 /// confirmed, some may have been lost, and the observer may be gone.
 const UNCONFIRMED: u32 = 64;
 /// How many of these may leave while one waits to be acknowledged, by an observer that has
-/// acknowledged one before.
+/// acknowledged one before, and whose address has shown that it receives what is sent there.
 const AHEAD: u32 = 256;
 
 /// A notification is to be acknowledged at least this often (RFC 7641 §4.5).
@@ -38,6 +38,19 @@ pub(super) struct Due {
     pub(super) confirm: bool,
     /// What was asked for.
     pub(super) operation: Operation,
+    /// Whether the address has shown that what is sent there arrives.
+    pub(super) is_shown: bool,
+    /// Whether nobody else can have asked for it in the observer's name.
+    pub(super) is_certain: bool,
+}
+
+/// What a request shows of the address that is to be told.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    /// As whose the observation counts.
+    pub(super) account: Account,
+    /// Whether this very request shows that what is sent there arrives.
+    pub(super) receives: bool,
 }
 
 #[derive(Debug)]
@@ -50,7 +63,9 @@ struct Observer {
     /// Whether one waits to be acknowledged.
     waits: bool,
     /// Whether one was ever acknowledged.
-    proven: bool,
+    acknowledged: bool,
+    /// Whether the request that began it showed that what is sent there arrives.
+    receives: bool,
     /// When the next one is to be acknowledged at the latest.
     check_at: Instant,
     /// What follows when the one that waits is acknowledged.
@@ -61,11 +76,18 @@ struct Observer {
 pub(super) struct Relations {
     places: FairTable<Relation, ()>,
     observers: BTreeMap<Relation, Observer>,
+    /// Of addresses that have shown nothing: whose first notification waits to be acknowledged.
+    /// First notifications of others at the address follow it. So whoever guesses the id of an
+    /// acknowledgement in another's name has one of 65,536 to find, however often it asked.
+    first: HashMap<SocketAddr, Relation>,
+    /// Addresses at which this is over, and others may have their turn.
+    next: Vec<SocketAddr>,
 }
 
 impl Relations {
     pub(super) fn new(most: usize) -> Self {
-        Self { places: FairTable::new(most), observers: BTreeMap::new() }
+        let places = FairTable::new(most);
+        Self { places, observers: BTreeMap::new(), first: HashMap::new(), next: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -78,13 +100,14 @@ impl Relations {
         &mut self,
         now: Instant,
         relation: Relation,
-        account: Account,
+        Shown { account, receives }: Shown,
         operation: Operation,
     ) -> (Option<u32>, Option<Relation>) {
         self.places.raise(&relation, account.standing);
         if let Some(observer) = self.observers.get_mut(&relation) {
             observer.sequence = next(observer.sequence);
             observer.operation = operation;
+            observer.receives |= receives;
             return (Some(observer.sequence), None);
         }
         if !self.places.has_room(account) {
@@ -98,7 +121,8 @@ impl Relations {
             last_id: 0,
             operation,
             waits: false,
-            proven: false,
+            acknowledged: false,
+            receives,
             check_at: now + CHECK,
             held_back: None,
         };
@@ -114,9 +138,22 @@ impl Relations {
     }
 
     /// Whether a notification may leave now. One that `ends` the relation does not wait.
-    pub(super) fn may_send(&mut self, relation: &Relation, response: &Response, ends: bool) -> May {
+    /// `is_proven`: whether its address has shown lately that what is sent there arrives.
+    pub(super) fn may_send(
+        &mut self,
+        relation: &Relation,
+        response: &Response,
+        is_proven: bool,
+        ends: bool,
+    ) -> May {
         let Some(observer) = self.observers.get_mut(relation) else { return May::Nobody };
-        if observer.waits && !ends && !(observer.proven && observer.unconfirmed < AHEAD) {
+        let is_shown = is_proven || observer.receives;
+        let is_first = |first: &Relation| first == relation;
+        let of_another =
+            address_of(relation).and_then(|to| self.first.get(&to)).is_some_and(|it| !is_first(it));
+        let follows = of_another && !is_shown && !observer.acknowledged;
+        let goes_ahead = is_shown && observer.acknowledged && observer.unconfirmed < AHEAD;
+        if !ends && (follows || observer.waits && !goes_ahead) {
             observer.held_back = Some(Box::new(response.clone()));
             return May::Later;
         }
@@ -124,43 +161,107 @@ impl Relations {
     }
 
     /// A notification leaves under this id.
-    pub(super) fn sent(&mut self, now: Instant, relation: &Relation, id: u16) -> Option<Due> {
+    pub(super) fn sent(
+        &mut self,
+        now: Instant,
+        relation: &Relation,
+        id: u16,
+        is_proven: bool,
+    ) -> Option<Due> {
+        let is_certain = self.is_certain(relation);
         let observer = self.observers.get_mut(relation)?;
+        let is_shown = is_proven || observer.receives;
         let confirm = !observer.waits && (observer.unconfirmed >= UNCONFIRMED || now >= observer.check_at);
         observer.sequence = next(observer.sequence);
         observer.last_id = id;
         if confirm {
             (observer.waits, observer.unconfirmed) = (true, 0);
             observer.check_at = now + CHECK;
+            if let Some(to) = address_of(relation).filter(|_| !is_shown && !observer.acknowledged) {
+                self.first.insert(to, *relation);
+            }
         } else {
             observer.unconfirmed += 1;
         }
-        Some(Due { sequence: observer.sequence, confirm, operation: observer.operation })
+        let (sequence, operation) = (observer.sequence, observer.operation);
+        Some(Due { sequence, confirm, operation, is_shown, is_certain })
     }
 
-    /// The observer listens: nobody else has asked in its name. Returns what was held back for it.
+    /// The observer listens, most likely: its place is among those of addresses that are proven.
+    /// That proves no address, because an id has 16 bits. Returns what was held back for it.
     pub(super) fn acknowledged(&mut self, now: Instant, relation: &Relation) -> Option<Box<Response>> {
-        self.places.raise(relation, Standing::Certain);
+        self.places.raise(relation, Standing::Proven);
+        self.let_others_follow(relation);
         let observer = self.observers.get_mut(relation)?;
-        (observer.waits, observer.proven) = (false, true);
+        (observer.waits, observer.acknowledged) = (false, true);
         observer.check_at = now + CHECK;
         observer.held_back.take()
     }
 
-    /// The relation whose last notification had this id.
-    pub(super) fn last_sent(&self, to: SocketAddr, id: u16) -> Option<Relation> {
+    /// Whether nobody else can have begun it in the observer's name.
+    pub(super) fn is_certain(&self, relation: &Relation) -> bool {
+        self.places.account(relation).is_some_and(|account| account.standing == Standing::Certain)
+    }
+
+    /// An observation whose turn has come, and what was held back for it.
+    pub(super) fn next_held_back(&mut self) -> Option<(Relation, Box<Response>)> {
+        while let Some(to) = self.next.last().copied() {
+            let is_held_back = |observer: &Observer| observer.held_back.is_some() && !observer.waits;
+            let of_peer = self.of(to).find(|(_, observer)| is_held_back(observer));
+            if let Some((relation, _)) = of_peer.filter(|_| !self.first.contains_key(&to)) {
+                let relation = *relation;
+                let held_back = self.observers.get_mut(&relation)?.held_back.take()?;
+                return Some((relation, held_back));
+            }
+            self.next.pop();
+        }
+        None
+    }
+
+    /// Nobody acknowledged a notification: all observations that are over by that. Where nobody has
+    /// ever acknowledged one, nobody is asked again for each observation that somebody began there.
+    pub(super) fn given_up(&self, relation: &Relation) -> Vec<Relation> {
+        let to = address_of(relation).filter(|to| self.first.get(to) == Some(relation));
+        let is_unheard_of = |(other, observer): &(&Relation, &Observer)| {
+            !observer.acknowledged && !observer.receives && !self.is_certain(other) && *other != relation
+        };
+        let others = to.into_iter().flat_map(|to| self.of(to)).filter(is_unheard_of);
+        others.map(|(other, _)| *other).chain([*relation]).collect()
+    }
+
+    fn let_others_follow(&mut self, relation: &Relation) {
+        if let Some(to) = address_of(relation)
+            && self.first.get(&to) == Some(relation)
+        {
+            self.first.remove(&to);
+            self.next.push(to);
+        }
+    }
+
+    fn of(&self, to: SocketAddr) -> impl Iterator<Item = (&Relation, &Observer)> {
         let peer = Peer::Datagram(to);
         let first = Relation { peer, token: Token::EMPTY };
         let of_peer = self.observers.range((Bound::Included(first), Bound::Unbounded));
-        let mut of_peer = of_peer.take_while(|(relation, _)| relation.peer == peer);
-        of_peer
-            .find(|(_, observer)| observer.last_id == id && observer.sequence > 0)
-            .map(|(relation, _)| *relation)
+        of_peer.take_while(move |(relation, _)| relation.peer == peer)
+    }
+
+    /// The relation whose last notification had this id.
+    pub(super) fn last_sent(&self, to: SocketAddr, id: u16) -> Option<Relation> {
+        let is_last = |observer: &Observer| observer.last_id == id && observer.sequence > 0;
+        self.of(to).find(|(_, observer)| is_last(observer)).map(|(relation, _)| *relation)
     }
 
     pub(super) fn remove(&mut self, relation: &Relation) -> bool {
         self.places.remove(relation);
+        self.let_others_follow(relation);
         self.observers.remove(relation).is_some()
+    }
+}
+
+const fn address_of(relation: &Relation) -> Option<SocketAddr> {
+    match relation.peer {
+        Peer::Datagram(address) => Some(address),
+        Peer::Stream(_) => None,
     }
 }
 

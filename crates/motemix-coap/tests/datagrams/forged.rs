@@ -8,7 +8,8 @@ use motemix_coap::oscore::edhoc::{
 };
 use motemix_coap::oscore::{Contexts, Layer, NothingStored, Settings as Bounds};
 use motemix_coap::{
-    Block, Code, DropReason, Endpoint, Method, Protection, Request, Response, Settings, Token, format,
+    Block, Code, DropReason, Endpoint, Method, Protection, Relation, Request, Response, Settings, Token,
+    format,
 };
 use motemix_crypto::Secret;
 use motemix_neighbour::edhoc::Method as Authentication;
@@ -240,4 +241,99 @@ fn requests_in_its_name_have_none_of_its_own_carried_out_twice() {
     let again = bench.server.poll_transmit().expect("the same answer");
     assert_eq!(Message::read(&again.bytes).expect("a message"), answer);
     assert_eq!(bench.bodies.iter().filter(|body| body[..] == *b"on").count(), 1);
+}
+
+/// Asks to observe, under a token, in the client's name.
+fn observe(bench: &mut Bench, token: u16, by: By) -> Relation {
+    let mut asked = message(Method::Get, 10_000 + token, &[]);
+    asked.token = Token::new(&token.to_be_bytes()).expect("short");
+    asked.push(option::OBSERVE, *b"");
+    if by == By::Client {
+        asked.push(option::ECHO, &bench.echo[..]);
+    }
+    bench.server.handle_datagram(NOW, address(CLIENT), &asked.write()).expect("a request");
+    let ticket = bench.server.poll_request().expect("a request").ticket;
+    let relation = ticket.relation();
+    bench.server.respond(NOW, ticket, &text("0"), true);
+    while bench.server.poll_transmit().is_some() {}
+    relation
+}
+
+fn text(text: &str) -> Response {
+    Response::content(Code::CONTENT, format::TEXT, text.as_bytes().to_vec())
+}
+
+/// What the server sends.
+fn sent(bench: &mut Bench) -> Vec<Message> {
+    let sent = std::iter::from_fn(|| bench.server.poll_transmit());
+    sent.map(|sent| Message::read(&sent.bytes).expect("a message")).collect()
+}
+
+fn notify(bench: &mut Bench, now: Instant, relations: &[Relation], response: &Response) -> Vec<Message> {
+    for relation in relations {
+        bench.server.notify(now, relation, response, false, false);
+    }
+    sent(bench)
+}
+
+fn empty(bench: &mut Bench, now: Instant, kind: Kind, id: u16) -> Result<(), DropReason> {
+    bench.server.handle_datagram(now, address(CLIENT), &Message::empty(kind, id).write())
+}
+
+/// An empty acknowledgement has an id of 16 bits, which others find.
+#[test]
+fn acknowledgements_prove_no_address_and_first_notifications_follow_each_other() {
+    let mut bench = Bench::new();
+    let relations: Vec<_> = (0..180).map(|token| observe(&mut bench, token, By::Anybody)).collect();
+    let mut told = notify(&mut bench, NOW, &relations, &text("1"));
+    for _ in &relations {
+        let [only] = &told[..] else { panic!("{} at once", told.len()) };
+        assert_eq!(only.kind, Kind::Confirmable);
+        empty(&mut bench, NOW, Kind::Acknowledgement, only.id).expect("it waits for it");
+        told = sent(&mut bench);
+    }
+    assert_eq!(told, []);
+    // Those who have acknowledged one are told at once from then on.
+    assert_eq!(notify(&mut bench, NOW, &relations, &text("2")).len(), 180);
+    // A response of its own is acknowledged as well.
+    let asked = message(Method::Get, 1000, &[]).write();
+    bench.server.handle_datagram(NOW, address(CLIENT), &asked).expect("a request");
+    let later = NOW + Duration::from_secs(2);
+    bench.server.handle_timeout(later);
+    let ticket = bench.server.poll_request().expect("a request").ticket;
+    bench.server.respond(later, ticket, &text("late"), false);
+    let late = sent(&mut bench).pop().expect("a response");
+    assert_eq!(late.kind, Kind::Confirmable);
+    empty(&mut bench, later, Kind::Acknowledgement, late.id).expect("it waits for it");
+    // The address still gets little more than it sent.
+    bench.response = text(&"long".repeat(400));
+    let asked = message(Method::Get, 1001, &[]).write();
+    let answer = bench.hand_bytes(&asked).expect("an answer").write();
+    assert!(answer.len() <= 192, "{}", answer.len());
+    let response = bench.response.clone();
+    for told in notify(&mut bench, NOW, &relations, &response) {
+        assert!(told.write().len() <= 192);
+    }
+}
+
+/// An observer's registration that has an Echo value shows its address for as long as it answers.
+#[test]
+fn an_observer_that_has_shown_its_address_gets_whole_notifications_after_minutes_as_well() {
+    let mut bench = Bench::new();
+    let relations: Vec<_> = (0..3).map(|token| observe(&mut bench, token, By::Client)).collect();
+    let later = NOW + Duration::from_mins(20);
+    let told = notify(&mut bench, later, &relations, &text(&"long".repeat(200)));
+    assert_eq!(told.iter().map(|told| told.payload.len()).collect::<Vec<_>>(), [800; 3]);
+}
+
+#[test]
+fn observations_that_others_began_in_its_name_bring_it_one_notification_in_all() {
+    let mut bench = Bench::new();
+    let relations: Vec<_> = (0..180).map(|token| observe(&mut bench, token, By::Anybody)).collect();
+    let mut told = notify(&mut bench, NOW, &relations, &text("1")).len();
+    for second in 1..300 {
+        bench.server.handle_timeout(NOW + Duration::from_secs(second));
+        told += sent(&mut bench).len();
+    }
+    assert_eq!((told, bench.server.relations()), (5, 0));
 }
