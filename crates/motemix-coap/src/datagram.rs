@@ -16,6 +16,7 @@ mod protection;
 mod relation;
 mod repetition;
 mod requests;
+mod resets;
 mod settings;
 
 use std::collections::VecDeque;
@@ -38,6 +39,7 @@ use protection::Protected;
 pub use protection::Protection;
 use relation::Relations;
 use repetition::{Purpose, Repetitions};
+use resets::Resets;
 pub use settings::Settings;
 
 /// What one address has of all places for bodies at most.
@@ -237,6 +239,7 @@ pub struct Endpoint {
     relations: Relations,
     calls: Calls,
     proofs: Proofs,
+    resets: Resets,
     protected: Protected,
     incoming: VecDeque<Incoming>,
     events: VecDeque<Event>,
@@ -264,6 +267,7 @@ impl Endpoint {
             relations: Relations::new(settings.relations),
             calls: Calls::new(settings.calls),
             proofs: Proofs::new(rng.next_u64(), rng.next_u64()),
+            resets: Resets::new(),
             protected: Protected::default(),
             incoming: VecDeque::new(),
             events: VecDeque::new(),
@@ -349,7 +353,7 @@ impl Endpoint {
                 self.send(from, &Message::empty(Kind::Reset, message.id));
                 Ok(())
             }
-            (_, Kind::Reset) => self.reset(from, message.id),
+            (_, Kind::Reset) => self.reset(now, from, message.id),
             (0, Kind::Acknowledgement) => self.acknowledged(now, from, message.id),
             (1..=31, Kind::Confirmable | Kind::NonConfirmable) => {
                 self.take_request(now, from, message, bytes)
@@ -374,17 +378,32 @@ impl Endpoint {
         Ok(())
     }
 
-    fn reset(&mut self, from: SocketAddr, id: u16) -> Result<(), DropReason> {
-        match self.repetitions.end(from, id) {
-            Some(Purpose::Notification(token)) => {
-                self.lose(Relation { peer: Peer::Datagram(from), token });
-            }
-            Some(Purpose::Request(call)) => self.fail(call),
-            Some(Purpose::Response) => {}
-            None => {
-                let relation = self.relations.last_sent(from, id).ok_or(DropReason::Unexpected)?;
+    /// Somebody rejects a message. Others may have guessed its id: where many guesses were wrong,
+    /// what is repeated ends when nobody acknowledges it, and an observer is asked by its next
+    /// notification; so is one whose observation is certainly its own, if it rejects a notification
+    /// that was not to be acknowledged.
+    fn reset(&mut self, now: Instant, from: SocketAddr, id: u16) -> Result<(), DropReason> {
+        let is_doubted = self.resets.are_doubted(now, from);
+        let Some(purpose) = self.repetitions.purpose(from, id) else {
+            let Some(relation) = self.relations.last_sent(from, id) else {
+                self.resets.count(now, from, self.relations.observes(from));
+                return Err(DropReason::Unexpected);
+            };
+            if is_doubted || self.relations.is_certain(&relation) {
+                self.relations.confirm_next(&relation);
+            } else {
                 self.lose(relation);
             }
+            return Ok(());
+        };
+        if is_doubted {
+            return Err(DropReason::Unexpected);
+        }
+        self.repetitions.end(from, id);
+        match purpose {
+            Purpose::Notification(token) => self.lose(Relation { peer: Peer::Datagram(from), token }),
+            Purpose::Request(call) => self.fail(call),
+            Purpose::Response => {}
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Endpoint {
                 let ended = Event::Gone(ticket.relation);
                 self.events.retain(|event| *event != ended);
             }
-        } else {
+        } else if ticket.may_observe {
             self.lose(ticket.relation);
         }
         self.answer_with(now, &mut ticket, response, first, false);

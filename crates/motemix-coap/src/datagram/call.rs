@@ -145,7 +145,8 @@ impl Endpoint {
         let id = CallId(self.calls.next);
         self.calls.next += 1;
         let token = loop {
-            let token = Token::new(&self.rng.next_u32().to_be_bytes()).unwrap_or_default();
+            // As long as a token can be: whoever guesses it answers in the other's name.
+            let token = Token::new(&self.rng.next_u64().to_be_bytes()).unwrap_or_default();
             if !self.calls.by_token.contains_key(&(to, token)) {
                 break token;
             }
@@ -263,10 +264,11 @@ impl Endpoint {
             }
             return Err(DropReason::Unexpected);
         };
-        if kind == Kind::Acknowledgement
-            && self.repetitions.end(from, message_id) != Some(Purpose::Request(id))
-        {
-            return Err(DropReason::Unexpected);
+        if kind == Kind::Acknowledgement {
+            if self.repetitions.purpose(from, message_id) != Some(Purpose::Request(id)) {
+                return Err(DropReason::Unexpected);
+            }
+            self.repetitions.end(from, message_id);
         }
         if kind == Kind::Confirmable {
             self.send(from, &Message::empty(Kind::Acknowledgement, message_id));

@@ -198,6 +198,11 @@ impl Relations {
         observer.held_back.take()
     }
 
+    /// Whether somebody observes there.
+    pub(super) fn observes(&self, to: SocketAddr) -> bool {
+        self.of(to).next().is_some()
+    }
+
     /// Whether nobody else can have begun it in the observer's name.
     pub(super) fn is_certain(&self, relation: &Relation) -> bool {
         self.places.account(relation).is_some_and(|account| account.standing == Standing::Certain)

@@ -75,6 +75,11 @@ impl Repetitions {
         self.repetitions.insert((to, id), Repetition { bytes, next, timeout, times: 0, purpose });
     }
 
+    /// What a message is repeated for.
+    pub(super) fn purpose(&self, to: SocketAddr, id: u16) -> Option<Purpose> {
+        self.repetitions.get(&(to, id)).map(|repetition| repetition.purpose)
+    }
+
     /// It was acknowledged, or reset.
     pub(super) fn end(&mut self, to: SocketAddr, id: u16) -> Option<Purpose> {
         self.remove((to, id))

@@ -55,6 +55,14 @@ impl Endpoint {
             self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }
+        let reads_on = block2.is_some_and(|block| block.number > 0);
+        let account = self.account(now, from, &ticket);
+        if account.standing != Standing::Certain && !reads_on && self.relations.is_certain(&relation) {
+            // Its token alone, which others may guess, neither ends an observation nor makes another
+            // one of it.
+            self.answer_with_echo(now, &mut ticket);
+            return Err(DropReason::Unproven);
+        }
         (ticket.block1, ticket.block2, ticket.operation) = (block1, block2, operation);
         if request.observe == Some(Observe::Deregister) {
             // The client knows that it ends: there is nobody to tell but the application.
@@ -84,7 +92,7 @@ impl Endpoint {
             self.answer(now, &mut ticket, &response, false);
             return Ok(());
         }
-        ticket.may_observe = block2.is_none_or(|block| block.number == 0);
+        ticket.may_observe = !reads_on;
         self.begin(now, from, &ticket);
         self.counters.requests += 1;
         self.incoming.push_back(Incoming { ticket, request });

@@ -8,8 +8,8 @@ use motemix_coap::oscore::edhoc::{
 };
 use motemix_coap::oscore::{Contexts, Layer, NothingStored, Settings as Bounds};
 use motemix_coap::{
-    Block, Code, DropReason, Endpoint, Method, Protection, Relation, Request, Response, Settings, Token,
-    format,
+    Block, Code, DropReason, Endpoint, Event, Method, Protection, Relation, Request, Response, Settings,
+    Token, format,
 };
 use motemix_crypto::Secret;
 use motemix_neighbour::edhoc::Method as Authentication;
@@ -336,4 +336,128 @@ fn observations_that_others_began_in_its_name_bring_it_one_notification_in_all()
         told += sent(&mut bench).len();
     }
     assert_eq!((told, bench.server.relations()), (5, 0));
+}
+
+/// All ids but those that are told, four bytes each.
+fn guess_resets(bench: &mut Bench, now: Instant, but: u16) {
+    for id in (0..=u16::MAX).filter(|id| *id != but) {
+        let _ = empty(bench, now, Kind::Reset, id);
+    }
+}
+
+/// An observation, and what acknowledged its first notification.
+fn observed(bench: &mut Bench, token: u16, by: By) -> [Relation; 1] {
+    let relations = [observe(bench, token, by)];
+    let first = notify(bench, NOW, &relations, &text("1")).remove(0);
+    empty(bench, NOW, Kind::Acknowledgement, first.id).expect("it waits for it");
+    relations
+}
+
+#[test]
+fn resets_in_its_name_end_no_observation_that_is_certainly_its_own() {
+    let mut bench = Bench::new();
+    let relations = observed(&mut bench, 1, By::Client);
+    // The right id is among them, and later as well, while a notification is to be acknowledged.
+    guess_resets(&mut bench, NOW, 0);
+    let told = notify(&mut bench, NOW, &relations, &text("2")).remove(0);
+    assert_eq!(told.kind, Kind::Confirmable, "it is asked whether it listens");
+    guess_resets(&mut bench, NOW, 0);
+    empty(&mut bench, NOW, Kind::Acknowledgement, told.id).expect("it waits for it");
+    let told = notify(&mut bench, NOW, &relations, &text("3")).remove(0);
+    assert_eq!((told.kind, &told.payload[..]), (Kind::NonConfirmable, &b"3"[..]));
+    // A first guess that is right.
+    let mut bench = Bench::new();
+    let relations = observed(&mut bench, 1, By::Client);
+    let told = notify(&mut bench, NOW, &relations, &text("2")).remove(0);
+    empty(&mut bench, NOW, Kind::Reset, told.id).expect("the right id");
+    let told = notify(&mut bench, NOW, &relations, &text("3")).remove(0);
+    empty(&mut bench, NOW, Kind::Acknowledgement, told.id).expect("it waits for it");
+    assert_eq!(notify(&mut bench, NOW, &relations, &text("4")).len(), 1);
+    assert_eq!(bench.server.poll_event(), None);
+}
+
+/// RFC 7641, section 3.6.
+#[test]
+fn a_client_ends_its_observation_by_rejecting_a_notification() {
+    // One that shows no Echo value, at once.
+    let mut bench = Bench::new();
+    let relations = observed(&mut bench, 1, By::Anybody);
+    let told = notify(&mut bench, NOW, &relations, &text("2")).remove(0);
+    empty(&mut bench, NOW, Kind::Reset, told.id).expect("the right id");
+    assert_eq!(bench.server.poll_event(), Some(Event::Gone(relations[0])));
+    // One that does, with the next notification.
+    let relations = observed(&mut bench, 2, By::Client);
+    let told = notify(&mut bench, NOW, &relations, &text("2")).remove(0);
+    empty(&mut bench, NOW, Kind::Reset, told.id).expect("the right id");
+    let told = notify(&mut bench, NOW, &relations, &text("3")).remove(0);
+    assert_eq!((told.kind, bench.server.poll_event()), (Kind::Confirmable, None));
+    empty(&mut bench, NOW, Kind::Reset, told.id).expect("the right id");
+    assert_eq!(bench.server.poll_event(), Some(Event::Gone(relations[0])));
+    // Either, while others guess ids in its name, by never acknowledging one.
+    for by in [By::Anybody, By::Client] {
+        let relations = observed(&mut bench, 3, by);
+        guess_resets(&mut bench, NOW, 0);
+        let mut told = notify(&mut bench, NOW, &relations, &text("2"));
+        let mut rejected = 0;
+        for second in 1..300 {
+            for told in told.drain(..) {
+                assert_eq!(told.kind, Kind::Confirmable);
+                assert_eq!(empty(&mut bench, NOW, Kind::Reset, told.id), Err(DropReason::Unexpected));
+                rejected += 1;
+            }
+            bench.server.handle_timeout(NOW + Duration::from_secs(second));
+            told = sent(&mut bench);
+        }
+        assert_eq!((rejected, bench.server.poll_event()), (5, Some(Event::Gone(relations[0]))));
+    }
+}
+
+/// A token of one byte is soon found.
+#[test]
+fn requests_under_its_token_end_and_replace_no_observation_that_is_certainly_its_own() {
+    let mut bench = Bench::new();
+    let relations = observed(&mut bench, 1, By::Client);
+    let under_token = |bench: &mut Bench, observe: Option<u32>, path: &str, by: By| {
+        bench.next += 1;
+        let mut asked = message(Method::Get, bench.next, &[]);
+        asked.token = relations[0].token;
+        asked.options[0].1 = path.into();
+        if let Some(observe) = observe {
+            asked.push_number(option::OBSERVE, observe);
+        }
+        bench.hand(asked, by)
+    };
+    for (observe, path) in [(None, "t"), (None, "u"), (Some(0), "u"), (Some(0), "t"), (Some(1), "t")] {
+        assert_eq!(under_token(&mut bench, observe, path, By::Anybody), UNAUTHORIZED, "{observe:?} {path}");
+    }
+    assert_eq!(notify(&mut bench, NOW, &relations, &text("2")).len(), 1);
+    assert_eq!(bench.server.poll_event(), None);
+    bench.response = text("3");
+    assert_eq!(under_token(&mut bench, Some(1), "t", By::Client), Some(Code::CONTENT));
+    assert_eq!(notify(&mut bench, NOW, &relations, &text("4")).len(), 0);
+}
+
+/// What the broker asks a device for its links with.
+#[test]
+fn resets_and_short_guesses_end_no_request_of_ones_own() {
+    let mut client = Endpoint::new(Settings::default(), [4; 32]);
+    let call = client.request(NOW, address(CLIENT), Request::new(Method::Get, &["links"])).expect("room");
+    let request = Message::read(&client.poll_transmit().expect("a request").bytes).expect("a message");
+    assert_eq!(request.token.as_bytes().len(), 8);
+    let from_client = |client: &mut Endpoint, message: &Message| {
+        client.handle_datagram(NOW, address(CLIENT), &message.write())
+    };
+    for ahead in 1..=u16::MAX {
+        // Each id but the right one, and then that one.
+        let id = request.id.wrapping_add(ahead);
+        assert_eq!(from_client(&mut client, &Message::empty(Kind::Reset, id)), Err(DropReason::Unexpected));
+    }
+    let right = Message::empty(Kind::Reset, request.id);
+    assert_eq!(from_client(&mut client, &right), Err(DropReason::Unexpected));
+    assert_eq!(client.poll_event(), None);
+    let mut answer = Message::empty(Kind::Acknowledgement, request.id);
+    (answer.code, answer.token) = (Code::CONTENT.byte(), request.token);
+    from_client(&mut client, &answer).expect("the response");
+    let response = Response::new(Code::CONTENT);
+    assert_eq!(client.poll_event(), Some(Event::Response { call, response }));
 }
