@@ -57,7 +57,8 @@ impl Endpoint {
         }
         let reads_on = block2.is_some_and(|block| block.number > 0);
         let account = self.account(now, from, &ticket);
-        if account.standing != Standing::Certain && !reads_on && self.relations.is_certain(&relation) {
+        let touches = !reads_on || request.observe == Some(Observe::Deregister);
+        if account.standing != Standing::Certain && touches && self.relations.is_certain(&relation) {
             // Its token alone, which others may guess, neither ends an observation nor makes another
             // one of it.
             self.answer_with_echo(now, &mut ticket);

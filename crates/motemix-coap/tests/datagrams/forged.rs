@@ -430,6 +430,12 @@ fn requests_under_its_token_end_and_replace_no_observation_that_is_certainly_its
     for (observe, path) in [(None, "t"), (None, "u"), (Some(0), "u"), (Some(0), "t"), (Some(1), "t")] {
         assert_eq!(under_token(&mut bench, observe, path, By::Anybody), UNAUTHORIZED, "{observe:?} {path}");
     }
+    // What asks for a further block is no exception.
+    let mut asked = message(Method::Get, 500, &[]);
+    asked.token = relations[0].token;
+    asked.push_number(option::OBSERVE, 1);
+    asked.push_number(option::BLOCK2, Block { number: 1, more: false, exponent: 0 }.value());
+    assert_eq!(bench.hand(asked, By::Anybody), UNAUTHORIZED);
     assert_eq!(notify(&mut bench, NOW, &relations, &text("2")).len(), 1);
     assert_eq!(bench.server.poll_event(), None);
     bench.response = text("3");
