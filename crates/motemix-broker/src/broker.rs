@@ -124,15 +124,16 @@ impl<T> Broker<T> {
         !caller.local && self.rates.is_crowded(Origin::of(caller), now)
     }
 
-    /// Counts blocks of a body that is not whole as requests.
+    /// Counts messages that bring no request as requests: blocks of a body that is not whole, and
+    /// signals of a connection.
     ///
     /// # Errors
     /// After how many seconds more may come, if there were too many.
-    pub fn count_blocks(&mut self, now: Moment, caller: &Caller, blocks: u32) -> Result<(), u32> {
+    pub fn count_unseen(&mut self, now: Moment, caller: &Caller, messages: u32) -> Result<(), u32> {
         if caller.local {
             return Ok(());
         }
-        let taken = self.rates.take(Origin::of(caller), now, blocks);
+        let taken = self.rates.take(Origin::of(caller), now, messages);
         taken.inspect_err(|_| self.counters.count(Refused::Rate))
     }
 

@@ -40,7 +40,7 @@ use tokio::time::sleep_until;
 use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
-use connections::{Blocks, Connections};
+use connections::{Connections, Unseen};
 use datagrams::Datagrams;
 use fetches::Fetches;
 use inner::Asked;
@@ -275,7 +275,7 @@ impl<S: Store> Server<S> {
         while let Some((incoming, address)) = self.connections.poll_request() {
             self.handle(incoming, address, address.is_none());
         }
-        self.count_blocks(now);
+        self.count_unseen(now);
         while let Some(asked) = self.inside.try_next() {
             self.handle_inner(asked);
         }
@@ -301,13 +301,13 @@ impl<S: Store> Server<S> {
         Ok(more)
     }
 
-    /// Blocks are messages as requests are, and count in the same rate.
-    fn count_blocks(&mut self, now: Instant) {
-        while let Some(Blocks { peer, address, count }) = self.connections.poll_blocks() {
+    /// Blocks and signals are messages as requests are, and count in the same rate.
+    fn count_unseen(&mut self, now: Instant) {
+        while let Some(Unseen { peer, address, count }) = self.connections.poll_unseen() {
             let local = address.is_none();
             let caller = Caller { peer, connected: address, proven: true, device: None, local };
-            if let Err(wait) = self.broker.count_blocks(self.clock.moment(), &caller, count) {
-                self.connections.refuse_blocks(peer, now + Duration::from_secs(wait.into()));
+            if let Err(wait) = self.broker.count_unseen(self.clock.moment(), &caller, count) {
+                self.connections.refuse_unseen(peer, now + Duration::from_secs(wait.into()));
             }
         }
     }

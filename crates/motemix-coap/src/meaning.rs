@@ -36,6 +36,10 @@ const REPEATABLE: [u16; 7] = [
     option::REQUEST_TAG,
 ];
 
+/// Values of paths, queries and conditions that a request has at most: each takes more memory than
+/// bytes of a message.
+const MOST_VALUES: usize = 64;
+
 /// Lengths of the values of options that requests have (RFC 7252 §5.10); whoever goes beyond
 /// them is understood as if the option were unknown.
 const fn lengths(number: u16) -> Option<(usize, usize)> {
@@ -58,7 +62,7 @@ pub(crate) fn request_of(message: Message) -> Result<Carried, BadRequest> {
         Method::of_byte(message.code).ok_or(bad(Code::METHOD_NOT_ALLOWED, "no method has this code"))?;
     let mut request = Request::new(method, &[]);
     let (mut block1, mut block2, mut echo) = (None, None, None);
-    let mut before = None;
+    let (mut before, mut values) = (None, 0);
     for (number, value) in message.options {
         let is_repeated = before.replace(number) == Some(number) && !REPEATABLE.contains(&number);
         let is_known = lengths(number).is_some_and(|(least, most)| (least..=most).contains(&value.len()));
@@ -77,6 +81,13 @@ pub(crate) fn request_of(message: Message) -> Result<Carried, BadRequest> {
                 }
                 _ => continue,
             }
+        }
+        values += usize::from(REPEATABLE.contains(&number));
+        if values > MOST_VALUES {
+            return Err(bad(
+                Code::BAD_REQUEST,
+                "a request has at most 64 values of paths, queries and conditions",
+            ));
         }
         let text = |value: Vec<u8>| {
             String::from_utf8(value).map_err(|_| bad(Code::BAD_OPTION, "a path or query is not UTF-8"))

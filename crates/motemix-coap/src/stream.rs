@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// After so long without a message a Ping asks whether the other side is there: observers are
 /// silent.
 const SILENCE: Duration = Duration::from_secs(240);
-/// Bytes that wait to be sent; beyond these, newer notifications take the place of older ones, and
+/// Bytes of memory that wait to be sent; beyond these, newer notifications take the place of older ones, and
 /// no more is read or answered.
 const WAITING_BYTES: usize = 256 << 10;
 /// Requests that wait to be handed out; beyond these, no more is read.
@@ -58,9 +58,12 @@ pub struct Session {
     bodies: Bodies,
     /// As whose its bodies count, if others have bodies there too.
     source: Option<Source>,
-    /// Blocks that have come since somebody asked, and until when no more are taken.
-    blocks: u32,
-    blocks_again: Option<Instant>,
+    /// Messages that the application does not see which have come since somebody asked, and until
+    /// when the peer has sent more of them than it may.
+    unseen: u32,
+    unseen_again: Option<Instant>,
+    /// Until when nothing more is read because of that.
+    rests_until: Option<Instant>,
     names: Proofs,
     relations: BTreeMap<Token, Observer>,
     /// Observers for whom something is held back, the one that waits longest first.
@@ -102,8 +105,9 @@ impl Session {
             takes: None,
             bodies: Bodies::new(limits),
             source: None,
-            blocks: 0,
-            blocks_again: None,
+            unseen: 0,
+            unseen_again: None,
+            rests_until: None,
             names: Proofs::new(seed[0], seed[1]),
             relations: BTreeMap::new(),
             behind: VecDeque::new(),
@@ -166,7 +170,7 @@ impl Session {
         has_something && self.leaving.is_full()
     }
 
-    /// Bytes that wait until the other side takes them, and those for which there has to be room as
+    /// Bytes of memory that wait until the other side takes them, and those for which there has to be room as
     /// soon as requests that were handed out are answered.
     pub fn waiting(&self) -> usize {
         self.leaving.bytes()
@@ -178,15 +182,21 @@ impl Session {
         self.leaving.set_under_way(bytes);
     }
 
-    /// Blocks of bodies that have come since this was asked last. Each is a message that the
-    /// application does not see.
-    pub fn take_blocks(&mut self) -> u32 {
-        std::mem::take(&mut self.blocks)
+    /// Messages that have come since this was asked last and that the application does not see:
+    /// blocks of bodies, signals, empty messages, and responses that nobody waits for.
+    pub fn take_unseen(&mut self) -> u32 {
+        std::mem::take(&mut self.unseen)
     }
 
-    /// Takes no more blocks until then: the peer has sent more than it may.
-    pub fn refuse_blocks(&mut self, until: Instant) {
-        self.blocks_again = Some(until);
+    /// The peer has sent more of these than it may until then: blocks are refused, and behind any
+    /// other one nothing more is read.
+    pub fn refuse_unseen(&mut self, until: Instant) {
+        self.unseen_again = Some(until);
+    }
+
+    fn count_unseen(&mut self, now: Instant) {
+        self.unseen = self.unseen.saturating_add(1);
+        self.rests_until = self.unseen_again.filter(|until| *until > now);
     }
 
     /// Takes what has arrived: some bytes of a stream, or one message of a WebSocket.
@@ -200,7 +210,7 @@ impl Session {
     }
 
     fn has_room(&self) -> bool {
-        self.incoming.len() < WAITING_REQUESTS && !self.leaving.is_full()
+        self.incoming.len() < WAITING_REQUESTS && !self.leaving.is_full() && self.rests_until.is_none()
     }
 
     /// Takes the messages that are here, as long as there is room for what comes of them.
@@ -292,6 +302,10 @@ impl Session {
         }
         self.now = now;
         let is_due = |until: Option<Instant>| until.is_some_and(|until| until <= now);
+        if is_due(self.rests_until) {
+            self.rests_until = None;
+            self.read();
+        }
         if is_due(self.until) {
             self.until = None;
             return self.abort("nothing came for too long", None);
@@ -319,7 +333,7 @@ impl Session {
 
     /// When [`Session::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let own = [self.until, self.pong_until, self.release_until, self.silent_until()];
+        let own = [self.until, self.pong_until, self.release_until, self.silent_until(), self.rests_until];
         let of_calls = self.calls.values().map(|call| call.until);
         own.into_iter().chain(of_calls).flatten().min().filter(|_| !self.is_over)
     }
@@ -355,10 +369,15 @@ impl Session {
         }
         match message.code >> 5 {
             // Empty messages say nothing (§3.4).
-            0 if message.code == 0 => {}
+            0 if message.code == 0 => self.count_unseen(now),
             0 => self.take_request(now, message),
-            2 | 4 | 5 => self.take_response(message),
-            7 => self.take_signal(now, &message),
+            2 | 4 | 5 => self.take_response(now, message),
+            7 => {
+                if self.takes.is_some() {
+                    self.count_unseen(now);
+                }
+                self.take_signal(now, &message);
+            }
             _ => self.abort("no message has such a code", None),
         }
     }

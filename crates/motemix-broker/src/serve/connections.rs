@@ -66,9 +66,9 @@ struct Connection {
 }
 
 impl Connection {
-    fn blocks(&mut self, number: u64) -> Option<Blocks> {
-        let count = self.session.take_blocks();
-        (count > 0).then_some(Blocks { peer: Peer::Stream(number), address: self.address, count })
+    fn unseen(&mut self, number: u64) -> Option<Unseen> {
+        let count = self.session.take_unseen();
+        (count > 0).then_some(Unseen { peer: Peer::Stream(number), address: self.address, count })
     }
 
     /// Hands over what is to be sent, as much as may be under way. `false` once all is sent, and
@@ -92,9 +92,9 @@ impl Connection {
     }
 }
 
-/// Blocks of bodies that came over a connection.
+/// Messages that came over a connection and that the broker does not see: blocks and signals.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct Unseen {
     pub(super) peer: Peer,
     pub(super) address: Option<IpAddr>,
     pub(super) count: u32,
@@ -111,7 +111,7 @@ pub(super) struct Connections {
     written: Arc<Notify>,
     /// Bodies of connections and datagrams together.
     bodies: Bodies,
-    blocks: VecDeque<Blocks>,
+    unseen: VecDeque<Unseen>,
     seed: [u64; 2],
     /// Where the next look for requests begins: each connection has its turn.
     turn: u64,
@@ -158,7 +158,7 @@ impl Connections {
             places,
             written,
             bodies,
-            blocks: VecDeque::new(),
+            unseen: VecDeque::new(),
             seed,
             turn: 0,
             counters,
@@ -191,7 +191,7 @@ impl Connections {
                 if let Some(connection) = self.connections.get_mut(&number) {
                     connection.session.handle_bytes(now, &bytes);
                     connection.is_paused = true;
-                    self.blocks.extend(connection.blocks(number));
+                    self.unseen.extend(connection.unseen(number));
                 }
             }
             Told::Closed(number) => {
@@ -228,7 +228,7 @@ impl Connections {
         let later = self.connections.range_mut(self.turn..);
         let found = later.into_iter().find_map(|(number, connection)| {
             let incoming = connection.session.poll_request();
-            self.blocks.extend(connection.blocks(*number));
+            self.unseen.extend(connection.unseen(*number));
             Some((*number, (incoming?, connection.address)))
         });
         match found {
@@ -244,16 +244,16 @@ impl Connections {
         }
     }
 
-    /// Blocks that came and are no request of their own.
-    pub(super) fn poll_blocks(&mut self) -> Option<Blocks> {
-        self.blocks.pop_front()
+    /// Messages that came and are no request of their own.
+    pub(super) fn poll_unseen(&mut self) -> Option<Unseen> {
+        self.unseen.pop_front()
     }
 
-    /// Takes no more blocks of this peer until then.
-    pub(super) fn refuse_blocks(&mut self, peer: Peer, until: Instant) {
+    /// This peer has sent more of them than it may until then.
+    pub(super) fn refuse_unseen(&mut self, peer: Peer, until: Instant) {
         let Peer::Stream(number) = peer else { return };
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.session.refuse_blocks(until);
+            connection.session.refuse_unseen(until);
         }
     }
 
@@ -291,12 +291,12 @@ impl Connections {
     /// Hands over what is to be sent, reads on where there is room again, and lets go of those that
     /// are over. `true` if there is more to do at once: what waited for room has it now.
     pub(super) fn transmit(&mut self) -> bool {
-        let Self { connections, counters, blocks, .. } = self;
+        let Self { connections, counters, unseen, .. } = self;
         let (mut has_requests, mut waits, mut is_freed) = (false, false, false);
         connections.retain(|number, connection| {
             let before = connection.session.waiting();
             let stays = connection.transmit();
-            blocks.extend(connection.blocks(*number));
+            unseen.extend(connection.unseen(*number));
             let session = &connection.session;
             is_freed |= !stays || session.waiting() < before;
             if !stays {

@@ -21,7 +21,7 @@ pub struct Connections {
     /// Connections that were not answered for a while: they, others of their network, or all
     /// together had not taken as much as may wait.
     pub held_back: u64,
-    /// Bytes that wait until somebody takes them now.
+    /// Bytes of memory that wait until somebody takes them now.
     pub waiting: u64,
 }
 

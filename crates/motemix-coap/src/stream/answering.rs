@@ -67,8 +67,8 @@ impl Session {
         block: Block,
         request: &mut Request,
     ) -> Option<Response> {
-        self.blocks = self.blocks.saturating_add(1);
-        if let Some(until) = self.blocks_again.filter(|until| *until > now) {
+        self.unseen = self.unseen.saturating_add(1);
+        if let Some(until) = self.unseen_again.filter(|until| *until > now) {
             let wait = (until - now).as_secs() as u32 + 1;
             let text = format!("more blocks than this server takes from one peer; wait for {wait} s");
             let response = Response::error(Code::TOO_MANY_REQUESTS, &text);

@@ -65,9 +65,9 @@ impl Session {
         self.send(&message);
     }
 
-    pub(super) fn take_response(&mut self, message: Message) {
+    pub(super) fn take_response(&mut self, now: Instant, message: Message) {
         let of_token = self.calls.iter_mut().find(|(_, call)| call.token == message.token);
-        let Some((id, call)) = of_token else { return };
+        let Some((id, call)) = of_token else { return self.count_unseen(now) };
         let id = *id;
         let is_notified = message.option(option::OBSERVE).is_some() && call.observed.is_some();
         // Whole messages were asked for.

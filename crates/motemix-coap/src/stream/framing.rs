@@ -43,6 +43,10 @@ impl Framing {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.received.drain(..self.done);
         self.done = 0;
+        if self.received.is_empty() {
+            // One long message does not keep its room for as long as the connection lasts.
+            self.received = Vec::new();
+        }
         self.received.extend_from_slice(bytes);
         if self.carrier == Carrier::WebSocket && !bytes.is_empty() {
             self.messages.push_back(bytes.len());

@@ -12,7 +12,16 @@ const LONG_ANSWER: usize = 1 << 20;
 /// What an answer to a request that changes something has at most, more or less.
 const SHORT_ANSWER: usize = 512;
 
-/// Room for what waits to leave: of all sessions that have it, and in it a share of one peer's.
+/// What a message that waits takes beside its bytes: its place in a queue that has up to twice as
+/// many, and what the allocator keeps of it.
+const ENTRY: usize = 64;
+
+/// Bytes of memory that a message takes while it waits.
+const fn memory(message: &Vec<u8>) -> usize {
+    message.capacity() + ENTRY
+}
+
+/// Room for what waits to leave, in bytes of memory: of all sessions that have it, and in it a share of one peer's.
 #[derive(Debug, Clone)]
 pub struct Room {
     all: Arc<Pool>,
@@ -44,7 +53,7 @@ impl Pool {
 }
 
 impl Room {
-    /// Room for so many bytes.
+    /// Room for so many bytes of memory.
     pub fn new(most: usize) -> Self {
         Self { all: Pool::new(most), share: Pool::new(most) }
     }
@@ -61,7 +70,7 @@ impl Room {
         self.all.is_full() || self.share.is_full()
     }
 
-    /// Bytes that wait, of everybody.
+    /// Bytes of memory that wait, of everybody.
     pub fn taken(&self) -> usize {
         self.all.taken.load(Ordering::Relaxed)
     }
@@ -71,6 +80,7 @@ impl Room {
 #[derive(Debug)]
 pub(super) struct Leaving {
     queue: VecDeque<Vec<u8>>,
+    /// Bytes of memory that these take.
     queued: usize,
     /// What answers may bring to requests that were handed out.
     promised: usize,
@@ -112,14 +122,18 @@ impl Leaving {
     }
 
     pub(super) fn push(&mut self, bytes: Vec<u8>) {
-        self.queued += bytes.len();
+        self.queued += memory(&bytes);
         self.queue.push_back(bytes);
         self.count();
     }
 
     pub(super) fn pop(&mut self) -> Option<Vec<u8>> {
         let bytes = self.queue.pop_front()?;
-        self.queued -= bytes.len();
+        self.queued -= memory(&bytes);
+        if self.queue.is_empty() {
+            // Its places are memory too.
+            self.queue = VecDeque::new();
+        }
         self.count();
         Some(bytes)
     }
@@ -146,7 +160,7 @@ impl Leaving {
 
     /// Nothing waits any more, but what is being written.
     pub(super) fn clear(&mut self) {
-        self.queue.clear();
+        self.queue = VecDeque::new();
         (self.queued, self.promised) = (0, 0);
         self.count();
     }

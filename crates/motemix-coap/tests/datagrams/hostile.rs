@@ -91,6 +91,13 @@ fn what_nobody_understands_is_refused_with_its_code() {
         assert_eq!(Code::of_byte(sent[0].code), Some(code), "{message:?}");
         assert_eq!((sent[0].kind, sent[0].id), (Kind::Acknowledgement, 7));
     }
+    // Each value takes more memory than its one byte.
+    for (values, code) in [(64, None), (65, Some(Code::BAD_REQUEST))] {
+        let mut message = get(7);
+        message.options = vec![(option::URI_PATH, Vec::new()); values];
+        let (_, sent) = answer(&mut server(), &message.write());
+        assert_eq!(sent.first().and_then(|sent| Code::of_byte(sent.code)), code, "{values}");
+    }
     // Elective ones are passed over.
     let mut server = server();
     assert_eq!(answer(&mut server, &with(10_000, b"x").write()).0, Ok(()));

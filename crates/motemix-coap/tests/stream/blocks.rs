@@ -106,11 +106,11 @@ fn bodies_of_connections_and_datagrams_have_one_bound() {
 fn blocks_are_counted_and_refused_until_the_peer_has_waited() {
     let bodies = Endpoint::new(Settings::default(), [9; 32]).bodies();
     let mut client = Client::new(1, network(1), &bodies);
-    assert_eq!((client.sends(5), client.session.take_blocks()), (5, 5));
-    assert_eq!(client.session.take_blocks(), 0);
-    client.session.refuse_blocks(client.now + Duration::from_secs(3));
+    assert_eq!((client.sends(5), client.session.take_unseen()), (5, 5));
+    assert_eq!(client.session.take_unseen(), 0);
+    client.session.refuse_unseen(client.now + Duration::from_secs(3));
     assert_eq!(client.say(&first_block(1)), Code::TOO_MANY_REQUESTS.byte());
-    assert_eq!(client.session.take_blocks(), 1);
+    assert_eq!(client.session.take_unseen(), 1);
     // What is no block is answered all the same.
     client.session.handle_bytes(client.now, &frame(1, &[1], &[]).write(Carrier::Stream));
     assert!(client.session.poll_request().is_some());

@@ -181,10 +181,10 @@ async fn blocks_that_come_over_a_connection_are_told() -> Outcome {
     while count < 3 {
         connections.ready().await;
         round(&mut connections, now, &Response::new(Code::CONTENT));
-        while let Some(blocks) = connections.poll_blocks() {
+        while let Some(blocks) = connections.poll_unseen() {
             assert_eq!(blocks.address, Some(address.ip()));
             count += blocks.count;
-            connections.refuse_blocks(blocks.peer, now + Duration::from_secs(1));
+            connections.refuse_unseen(blocks.peer, now + Duration::from_secs(1));
         }
     }
     assert_eq!(count, 3);
