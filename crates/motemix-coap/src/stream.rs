@@ -199,12 +199,16 @@ impl Session {
         self.rests_until = self.unseen_again.filter(|until| *until > now);
     }
 
-    /// Takes what has arrived: some bytes of a stream, or one message of a WebSocket.
+    /// Takes what has arrived: some bytes of a stream, or one message of a WebSocket. One of no
+    /// bytes is a frame of the WebSocket's own, and counts as a message.
     pub fn handle_bytes(&mut self, now: Instant, bytes: &[u8]) {
         if self.is_over {
             return;
         }
         self.now = now;
+        if bytes.is_empty() {
+            self.count_unseen(now);
+        }
         self.framing.push(bytes);
         self.read();
     }

@@ -27,6 +27,8 @@ use crate::browser::{Names, may_open_socket};
 const CHUNK: usize = 16 << 10;
 /// The longest message of a WebSocket: a body and what is around it.
 const LONGEST: usize = 80 << 10;
+/// The longest message that is written to a WebSocket, and Pongs of its library in front of it.
+const WRITTEN: usize = (1 << 20) + (128 << 10);
 /// How long a peer may take to say what it speaks, and to take what is written to it.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where WebSockets are, and what they are for (RFC 8323 §8.1).
@@ -103,8 +105,12 @@ impl Listener {
         let mut first = [0];
         timeout(PATIENCE, stream.peek(&mut first)).await??;
         if first == *b"G" {
-            let config =
-                WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(LONGEST))
+                .max_frame_size(Some(LONGEST))
+                .read_buffer_size(CHUNK)
+                .write_buffer_size(0)
+                .max_write_buffer_size(WRITTEN);
             let (stream, begun) = Watched::new(stream);
             let upgrade = Upgrade { names: self.names.clone(), places: self.places.clone() };
             let accepted = accept_hdr_async_with_config(stream, upgrade, Some(config));
@@ -176,29 +182,46 @@ impl Line {
     async fn carry_messages(self, socket: WebSocketStream<Watched<TcpStream>>, begun: &Begun) {
         let Self { number, tell, mut writes, read_on, written, under_way } = self;
         let (mut sink, mut source) = socket.split();
+        // The library answers a Ping, with what has to be written as everything else.
+        let pinged = Notify::new();
         let reading = async {
+            let mut is_control = false;
             loop {
                 read_on.notified().await;
-                begun.go_on();
-                let bytes = loop {
-                    let next = tokio::select! {
-                        next = source.next() => next,
-                        () = begun.is_late(PATIENCE) => return,
-                    };
-                    match next {
-                        Some(Ok(Message::Binary(bytes))) => break bytes,
-                        // Text is none of this protocol (RFC 8323 §8.2).
-                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                        _ => return,
-                    }
+                // A message takes no longer for what stands between its frames.
+                if !is_control {
+                    begun.go_on();
+                }
+                let next = tokio::select! {
+                    next = source.next() => next,
+                    () = begun.is_late(PATIENCE) => return,
                 };
-                if tell.send(Told::Chunk(number, bytes.to_vec())).await.is_err() {
+                is_control = matches!(next, Some(Ok(Message::Ping(_) | Message::Pong(_))));
+                let bytes = match next {
+                    Some(Ok(Message::Binary(bytes))) => bytes.to_vec(),
+                    // A message in which there is none: it counts as one.
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                        pinged.notify_one();
+                        Vec::new()
+                    }
+                    // Text is none of this protocol (RFC 8323 §8.2).
+                    _ => return,
+                };
+                if tell.send(Told::Chunk(number, bytes)).await.is_err() {
                     return;
                 }
             }
         };
         let writing = async {
-            while let Some(bytes) = writes.recv().await {
+            loop {
+                let bytes = tokio::select! {
+                    bytes = writes.recv() => bytes,
+                    () = pinged.notified() => match timeout(PATIENCE, sink.flush()).await {
+                        Ok(Ok(())) => continue,
+                        _ => return,
+                    },
+                };
+                let Some(bytes) = bytes else { break };
                 let len = bytes.len();
                 let sent = timeout(PATIENCE, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {

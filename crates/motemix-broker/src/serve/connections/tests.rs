@@ -129,6 +129,10 @@ async fn connections_of_one_network_that_read_nothing_are_answered_within_its_sh
 }
 
 async fn upgrade(address: SocketAddr, headers: &str) -> Result<String, Box<dyn Error>> {
+    Ok(upgraded(address, headers).await?.0)
+}
+
+async fn upgraded(address: SocketAddr, headers: &str) -> Result<(String, TcpStream), Box<dyn Error>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!(
         "GET /.well-known/coap HTTP/1.1\r\n{headers}Upgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -140,7 +144,45 @@ async fn upgrade(address: SocketAddr, headers: &str) -> Result<String, Box<dyn E
     while !answer.ends_with(b"\r\n") {
         answer.push(stream.read_u8().await?);
     }
-    Ok(String::from_utf8(answer)?)
+    Ok((String::from_utf8(answer)?, stream))
+}
+
+/// The library of WebSockets answers a Ping by itself.
+#[tokio::test]
+async fn pings_of_a_websocket_count_as_messages_and_are_read_no_faster() -> Outcome {
+    let begun = std::time::Instant::now();
+    let (mut connections, address) = listen_tcp_somewhere().await?;
+    let (_, mut client) = upgraded(address, "Host: cellar.local\r\n").await?;
+    // A CSM, and Pings of one byte; what a client sends is masked, here with zeros.
+    client.write_all(&[0x82, 0x82, 0, 0, 0, 0, 0, 0xe1]).await?;
+    let pings = [0x89, 0x81, 0, 0, 0, 0, b'p'].repeat(100);
+    let mut now = Instant::from_micros(1);
+    let mut count = 0;
+    for (until, waits) in [(100, false), (101, true), (200, false)] {
+        if until < 200 {
+            client.write_all(&pings).await?;
+        }
+        while count < until {
+            assert!(begun.elapsed() < Duration::from_mins(5), "{count} of {until}");
+            tokio::select! {
+                () = connections.ready() => {}
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            connections.take_in(now);
+            connections.handle_timeout(now);
+            while let Some(unseen) = connections.poll_unseen() {
+                count += unseen.count;
+                if count == 100 {
+                    connections.refuse_unseen(unseen.peer, now + Duration::from_secs(1));
+                }
+            }
+            connections.transmit();
+        }
+        assert_eq!(count, until);
+        assert_eq!(connections.connections.values().all(|it| !it.session.wants_more()), waits);
+        now = if waits { now + Duration::from_secs(1) } else { now };
+    }
+    Ok(())
 }
 
 #[tokio::test]
