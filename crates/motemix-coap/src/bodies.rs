@@ -53,7 +53,7 @@ struct Both {
     sliced: Places<Slice, Response>,
 }
 
-/// Of which operation a response is, and whether it is certainly its owner's.
+/// A response's operation, and whether it is certainly its owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Slice {
     who: Peer,
@@ -71,8 +71,8 @@ impl Bodies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a block of the owner's body of this operation. A first block begins anew, unless it may
-    /// be forged and what is here may not.
+    /// Takes a block of the owner's body of this operation. A first block begins anew, unless it
+    /// may be forged and what is here may not.
     pub(crate) fn gather(
         &self,
         now: Instant,

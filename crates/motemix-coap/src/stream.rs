@@ -37,8 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// After so long without a message a Ping asks whether the other side is there: observers are
 /// silent.
 const SILENCE: Duration = Duration::from_secs(240);
-/// Bytes of memory that wait to be sent; beyond these, newer notifications take the place of older ones, and
-/// no more is read or answered.
+/// Bytes of memory that wait to be sent; beyond these, newer notifications take the place of older
+/// ones, and no more is read or answered.
 const WAITING_BYTES: usize = 256 << 10;
 /// Requests that wait to be handed out; beyond these, no more is read.
 const WAITING_REQUESTS: usize = 64;
@@ -170,8 +170,8 @@ impl Session {
         has_something && self.leaving.is_full()
     }
 
-    /// Bytes of memory that wait until the other side takes them, and those for which there has to be room as
-    /// soon as requests that were handed out are answered.
+    /// Bytes of memory that wait until the other side takes them, and those for which there has to
+    /// be room as soon as requests that were handed out are answered.
     pub fn waiting(&self) -> usize {
         self.leaving.bytes()
     }

@@ -2,8 +2,8 @@
 //!
 //! An id is known for EXCHANGE_LIFETIME, and less long if newer requests need its place: then the
 //! account that has most ids loses its oldest. A request with a known id and other bytes is no
-//! duplicate: its client began anew, or asks faster than ids become free. Nor does it take the place
-//! of the one before: anybody may have sent it in the client's name.
+//! duplicate: its client began anew, or asks faster than ids become free. Nor does it take the
+//! place of the one before: anybody may have sent it in the client's name.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -76,9 +76,10 @@ struct Observer {
 pub(super) struct Relations {
     places: FairTable<Relation, ()>,
     observers: BTreeMap<Relation, Observer>,
-    /// Of addresses that have shown nothing: whose first notification waits to be acknowledged.
-    /// First notifications of others at the address follow it. So whoever guesses the id of an
-    /// acknowledgement in another's name has one of 65,536 to find, however often it asked.
+    /// The observation whose first notification waits to be acknowledged, for each address that
+    /// has shown nothing. First notifications of others at the address follow it. So whoever
+    /// guesses the id of an acknowledgement in another's name has one of 65,536 to find, however
+    /// often it asked.
     first: HashMap<SocketAddr, Relation>,
     /// Addresses at which this is over, and others may have their turn.
     next: Vec<SocketAddr>,

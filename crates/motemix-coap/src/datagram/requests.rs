@@ -59,8 +59,8 @@ impl Endpoint {
         let account = self.account(now, from, &ticket);
         let touches = !reads_on || request.observe == Some(Observe::Deregister);
         if account.standing != Standing::Certain && touches && self.relations.is_certain(&relation) {
-            // Its token alone, which others may guess, neither ends an observation nor makes another
-            // one of it.
+            // Its token alone, which others may guess, neither ends an observation nor makes
+            // another one of it.
             self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }

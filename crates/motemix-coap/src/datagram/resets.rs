@@ -1,5 +1,5 @@
-//! Resets that fit nothing. An id has 16 bits: whoever sends many resets in another's name finds the
-//! id of a message that was sent to it.
+//! Resets that fit nothing. An id has 16 bits: whoever sends many resets in another's name finds
+//! the id of a message that was sent to it.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -21,7 +21,8 @@ const fn memory(message: &Vec<u8>) -> usize {
     message.capacity() + ENTRY
 }
 
-/// Room for what waits to leave, in bytes of memory: of all sessions that have it, and in it a share of one peer's.
+/// Room for what waits to leave, in bytes of memory: of all sessions that have it, and in it a
+/// share of one peer's.
 #[derive(Debug, Clone)]
 pub struct Room {
     all: Arc<Pool>,
