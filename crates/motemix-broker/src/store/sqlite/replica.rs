@@ -162,10 +162,10 @@ pub(super) fn refused_copy(file: &Path) -> Option<StoreError> {
     let log = copy.query_row("SELECT log FROM replica", [], |row| row.get::<_, String>(0));
     let log = log.unwrap_or_else(|_| "a stream".to_owned());
     let remedy = format!(
-        "name that store again with `--store`, or begin anew on purpose with nothing: `motemix adopt {}`",
+        "name that stream with `--store`, or begin anew on purpose with nothing: `motemix adopt {}`",
         file.display()
     );
-    Some(refusal(file, format!("it has a copy of {log}, which brokers store in together"), remedy))
+    Some(refusal(file, format!("it is a copy of {log}, which this broker was not told of"), remedy))
 }
 
 /// Why brokers that store together do not use what one of them stored for itself.
