@@ -179,7 +179,7 @@ impl Relations {
             (observer.waits, observer.unconfirmed) = (true, 0);
             observer.check_at = now + CHECK;
             if let Some(to) = address_of(relation).filter(|_| !is_shown && !observer.acknowledged) {
-                self.first.insert(to, *relation);
+                self.first.entry(to).or_insert(*relation);
             }
         } else {
             observer.unconfirmed += 1;

@@ -60,7 +60,11 @@ impl Endpoint {
         let touches = !reads_on || request.observe == Some(Observe::Deregister);
         if account.standing != Standing::Certain && touches && self.relations.is_certain(&relation) {
             // Its token alone, which others may guess, neither ends an observation nor makes
-            // another one of it.
+            // another one of it. A client that leaves without an Echo value does not acknowledge
+            // the next notification.
+            if request.observe == Some(Observe::Deregister) {
+                self.relations.confirm_next(&relation);
+            }
             self.answer_with_echo(now, &mut ticket);
             return Err(DropReason::Unproven);
         }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use motemix_coap::message::{Kind, Message};
 use motemix_coap::oscore::edhoc::{
     self, AnyByValue, DeviceKey, Own, OwnSecret, Responder, begin, from_response, to_request,
 };
@@ -136,6 +137,29 @@ fn an_observation_under_oscore_brings_the_newest_value_and_stays_one() {
         assert_eq!(values.last(), Some(&19), "seed {seed}");
         pair.client.cancel(call);
     }
+}
+
+/// OSCORE is within a message, and a reset has the message's id alone.
+#[test]
+fn resets_in_its_name_end_no_observation_under_oscore() {
+    let (mut pair, id, _) = pair(1);
+    let call = ask(&mut pair, Some(id), observe());
+    pair.run(Duration::from_mins(1), |pair| pair.response(call).is_some());
+    for value in 0..3_u8 {
+        let response = Response::content(Code::CONTENT, format::OCTETS, [value; 3]);
+        pair.notify(&response);
+        pair.run(Duration::from_secs(5), |_| false);
+        for id in 0..=u16::MAX {
+            let reset = Message::empty(Kind::Reset, id).write();
+            let _ = pair.server.handle_datagram(pair.now, address(CLIENT), &reset);
+        }
+    }
+    assert_eq!((pair.notifications(call).len(), pair.gone()), (3, 0));
+    // The client has had enough: it rejects the next one, and is asked until nobody acknowledges it.
+    pair.client.cancel(call);
+    pair.notify(&Response::content(Code::CONTENT, format::OCTETS, [3; 3]));
+    pair.run(Duration::from_mins(5), |pair| pair.gone() > 0);
+    assert_eq!((pair.gone(), pair.observers.len()), (1, 0));
 }
 
 #[test]
