@@ -5,7 +5,7 @@ compile_error!(
     "motemix tells processes apart by Linux's /proc and pidfd; use the crate motemix-host elsewhere"
 );
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use motemix_host::store::file;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
@@ -35,9 +35,16 @@ impl Process {
     /// The process recorded in a pid file; `None` if there is no such file, it has no bytes, as
     /// after a power cut, or it was copied here with its folder: its process belongs to the
     /// original.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none, or names a process of another user than its own: who
+    /// may write it would have that process ended by root.
     pub fn load(path: &Path) -> Result<Option<Self>> {
-        let read = |file: fs::File| io::read_to_string(file.take(LONGEST));
-        let text = match file::open(path).and_then(read) {
+        let read = |file: fs::File| {
+            let writer = file.metadata()?.uid();
+            Ok((io::read_to_string(file.take(LONGEST))?, writer))
+        };
+        let (text, writer) = match file::open(path).and_then(read) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.with_context(|| format!("cannot read {}", path.display()))?,
         };
@@ -60,7 +67,19 @@ impl Process {
             anyhow!("{}: not a pid file; stop the node by hand and remove the file", path.display())
         })?;
         let is_of_here = folder.is_none_or(|folder| folder_of(path).is_ok_and(|here| here == folder));
-        Ok(Some(process).filter(|_| is_of_here))
+        if !is_of_here {
+            return Ok(None);
+        }
+        let user = user_of(process.pid).with_context(|| format!("cannot look at process {}", process.pid))?;
+        if process.is_running()? && writer != 0 && user.is_some_and(|user| user != writer) {
+            bail!(
+                "{}: written by user {writer}, and names process {} of another user; look who wrote it, and \
+                 remove it",
+                path.display(),
+                process.pid
+            );
+        }
+        Ok(Some(process))
     }
 
     /// Records the process in a pid file, beside the identity of the file's folder.
@@ -82,7 +101,7 @@ impl Process {
 
     /// Whether it is there and was told to stand still, by SIGSTOP or Ctrl-Z.
     pub fn is_stopped(&self) -> bool {
-        let stat = stat_of(self.pid).ok().flatten().unwrap_or_default();
+        let stat = proc_file(self.pid, "stat").ok().flatten().unwrap_or_default();
         matches!(fields_of(&stat).first(), Some(&("T" | "t"))) && self.is_running().unwrap_or(false)
     }
 
@@ -118,14 +137,22 @@ fn boot_id() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// /proc/PID/stat; `None` for a process that is gone.
-fn stat_of(pid: u32) -> io::Result<Option<String>> {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+/// A file of /proc/PID; `None` for a process that is gone.
+fn proc_file(pid: u32, name: &str) -> io::Result<Option<String>> {
+    match fs::read_to_string(format!("/proc/{pid}/{name}")) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // The process ended between the opening of the file and its reading.
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
         other => other.map(Some),
     }
+}
+
+/// The user who started a process; `None` for a process that is gone. The owner of /proc/PID is
+/// root for one that nobody may look into.
+fn user_of(pid: u32) -> io::Result<Option<u32>> {
+    let Some(status) = proc_file(pid, "status")? else { return Ok(None) };
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    Ok(users.and_then(|users| users.split_whitespace().next()?.parse().ok()))
 }
 
 /// Its fields from the third on (proc(5)).
@@ -136,7 +163,7 @@ fn fields_of(stat: &str) -> Vec<&str> {
 
 /// Field 22 of /proc/PID/stat; `None` for a process that is gone or only waits to be collected.
 fn start_time(pid: u32) -> io::Result<Option<u64>> {
-    let Some(stat) = stat_of(pid)? else { return Ok(None) };
+    let Some(stat) = proc_file(pid, "stat")? else { return Ok(None) };
     let fields = fields_of(&stat);
     let ended = matches!(fields.first(), Some(&("Z" | "X")));
     Ok(fields.get(19).filter(|_| !ended).and_then(|ticks| ticks.parse().ok()))
@@ -182,6 +209,28 @@ mod tests {
         assert_eq!(Process::load(&file).unwrap(), None);
         fs::write(&file, "not a number").unwrap();
         assert!(Process::load(&file).unwrap_err().to_string().contains("not a pid file"));
+    }
+
+    /// Who may write a pid file has no process of another user ended by it.
+    #[test]
+    fn names_no_process_of_another_user_than_who_wrote_the_file() {
+        if !rustix::process::getuid().is_root() {
+            eprintln!("only root makes files of other users; left out");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("node.pid");
+        let process = Process::running(std::process::id()).unwrap();
+        process.save(&file).unwrap();
+        assert_eq!(Process::load(&file).unwrap(), Some(process.clone()));
+        std::os::unix::fs::chown(&file, Some(1234), None).unwrap();
+        let said = Process::load(&file).unwrap_err().to_string();
+        assert!(said.contains("written by user 1234"), "{said}");
+        // Of one that has ended nothing is at stake.
+        let ended = Process { started: process.started - 1, ..process };
+        ended.save(&file).unwrap();
+        std::os::unix::fs::chown(&file, Some(1234), None).unwrap();
+        assert_eq!(Process::load(&file).unwrap(), Some(ended));
     }
 
     #[test]
