@@ -2,7 +2,7 @@
 
 use super::AirError;
 use super::console::Console;
-use super::socket::{Listener, hold_little};
+use super::socket::{Listener, limit_send_buffer};
 use super::waiting::Waiting;
 use crate::Instant;
 use crate::channel::{Channel, Counters, JoinError, Station};
@@ -101,7 +101,7 @@ impl Board {
                 tracing::warn!(board = self.name, "a second connection was closed; one board a socket");
                 continue;
             }
-            hold_little(&stream);
+            limit_send_buffer(&stream);
             let (out, decoder) = (Waiting::default(), Decoder::new());
             self.line = Some(Line { stream, out, decoder, station: None });
         }

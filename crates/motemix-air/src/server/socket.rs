@@ -57,7 +57,7 @@ impl Listener {
 
 /// Has what waits for the other end of a connection wait here, where it has an order, and not in
 /// the system's buffer. A system that does not do so keeps a frame longer, and loses nothing.
-pub(super) fn hold_little(stream: &UnixStream) {
+pub(super) fn limit_send_buffer(stream: &UnixStream) {
     let _ = set_socket_send_buffer_size(stream, 1);
 }
 
