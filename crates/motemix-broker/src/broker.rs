@@ -72,7 +72,7 @@ pub struct Broker<T> {
     now: Moment,
     /// When the clock on the wall was set back, or this broker began: since then moments may be in
     /// the future.
-    set_back: Option<Moment>,
+    set_back: Option<wall_clock::SetBack>,
 }
 
 impl<T> Broker<T> {

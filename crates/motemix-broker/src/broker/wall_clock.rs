@@ -11,11 +11,25 @@ use crate::{Change, Moment};
 /// battery it may be behind until a time server answers.
 const SETTLE: u64 = 300;
 
+/// The clock was set back, or the broker began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetBack {
+    since: Moment,
+    /// Whether the log has what came of it: a store without room is tried again and again.
+    is_told: bool,
+}
+
+impl SetBack {
+    const fn at(since: Moment) -> Self {
+        Self { since, is_told: false }
+    }
+}
+
 impl<T> Broker<T> {
     pub(super) fn set_now(&mut self, now: Moment) {
         let is_start = self.now == Moment::from_millis(0);
         if is_start || self.now.is_ahead_of(now) {
-            self.set_back = Some(now);
+            self.set_back = Some(SetBack::at(now));
             self.check_observers_in_time(now);
         }
         self.now = now;
@@ -37,14 +51,14 @@ impl<T> Broker<T> {
     /// they are not younger. What brokers that share the store say later is left to them, because
     /// nobody knows whose clock is right.
     pub(super) fn set_moments_right(&mut self) {
-        let Some(since) = self.set_back else { return };
+        let Some(SetBack { since, is_told }) = self.set_back else { return };
         let now = self.now;
         if now < since.plus_secs(SETTLE) {
             return;
         }
         if now > since.plus_secs(2 * SETTLE) {
             // It was set forward, so that it was behind: the moment says nothing.
-            self.set_back = Some(now);
+            self.set_back = Some(SetBack::at(now));
             return;
         }
         let state = self.memory.state();
@@ -68,11 +82,14 @@ impl<T> Broker<T> {
             return;
         }
         // Whether the store takes them is seen when they are looked for again.
-        let count = changes.len();
-        tracing::warn!(
-            count,
-            "the clock was ahead when values or registrations were stored: they count from when it was set right"
-        );
+        if !is_told {
+            let count = changes.len();
+            tracing::warn!(
+                count,
+                "the clock was ahead when values or registrations were stored: they count from when it was set right"
+            );
+        }
+        self.set_back = Some(SetBack { since, is_told: true });
         for change in changes {
             self.batch.apply(&mut self.memory, change);
         }

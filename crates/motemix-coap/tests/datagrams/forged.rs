@@ -3,21 +3,16 @@
 use std::time::Duration;
 
 use motemix_coap::message::{Kind, Message, option};
-use motemix_coap::oscore::edhoc::{
-    self, AnyByValue, Own, OwnSecret, Responder, begin, from_response, to_request,
-};
-use motemix_coap::oscore::{Contexts, Layer, NothingStored, Settings as Bounds};
+use motemix_coap::oscore::edhoc::{AnyByValue, begin, from_response, to_request};
 use motemix_coap::{
-    Block, Code, DropReason, Endpoint, Event, Method, Protection, Relation, Request, Response, Settings,
-    Token, format,
+    Block, Code, DropReason, Endpoint, Event, Method, Relation, Request, Response, Settings, Token, format,
 };
-use motemix_crypto::Secret;
 use motemix_neighbour::edhoc::Method as Authentication;
-use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_time::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
+use crate::outer::{contexts, own, responder};
 use crate::pair::{CLIENT, Pair, address};
 
 const NOW: Instant = Instant::from_micros(1_000_000);
@@ -157,19 +152,7 @@ fn a_body_that_takes_longer_than_an_echo_value_is_good_for_arrives_whole() {
 #[test]
 fn outer_blocks_in_its_name_end_no_handshake_whose_blocks_show_an_echo_value() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let own = |byte, name: &str| {
-        let key = OwnSecret::Ed25519(Ed25519Key::new(Secret::new([byte; 32])));
-        Own::new(key, Some(name), None).expect("short")
-    };
-    let contexts = || Contexts::new(Bounds::default());
-    let mut server = Endpoint::new(Settings::default(), [3; 32]);
-    let responder = Responder::new(edhoc::Settings::default(), vec![own(1, "server")]);
-    server.protect(Protection {
-        layer: Layer { contexts: contexts(), responder: Some(responder) },
-        policy: Box::new(AnyByValue),
-        store: Box::new(NothingStored),
-    });
-    let mut bench = Bench::of(server);
+    let mut bench = Bench::of(responder());
     let device = own(2, "device");
     let mut ask = |request: Request| {
         let block = |number: u32, id: u16| {

@@ -18,6 +18,28 @@ use rand_core::SeedableRng as _;
 use crate::pair::{CLIENT, SERVER, address};
 use crate::protected;
 
+/// Who proves itself in a handshake.
+pub fn own(byte: u8, name: &str) -> Own {
+    let key = OwnSecret::Ed25519(Ed25519Key::new(Secret::new([byte; 32])));
+    Own::new(key, Some(name), None).expect("short")
+}
+
+pub fn contexts() -> Contexts {
+    Contexts::new(Bounds::default())
+}
+
+/// A server that answers handshakes of everybody.
+pub fn responder() -> Endpoint {
+    let mut server = Endpoint::new(Settings::default(), [3; 32]);
+    let responder = Responder::new(edhoc::Settings::default(), vec![own(1, "server")]);
+    server.protect(Protection {
+        layer: Layer { contexts: contexts(), responder: Some(responder) },
+        policy: Box::new(AnyByValue),
+        store: Box::new(NothingStored),
+    });
+    server
+}
+
 /// The datagrams that carry a message in outer blocks of 256 bytes.
 fn in_blocks(datagram: &[u8], first_id: u16, tag: Option<&[u8]>) -> Vec<Vec<u8>> {
     let message = Message::read(datagram).expect("a message");
@@ -81,18 +103,7 @@ fn a_protected_request_in_outer_blocks_is_put_together_and_opened() {
 #[test]
 fn a_handshake_in_outer_blocks_is_put_together() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let own = |byte, name: &str| {
-        let key = OwnSecret::Ed25519(Ed25519Key::new(Secret::new([byte; 32])));
-        Own::new(key, Some(name), None).expect("short")
-    };
-    let contexts = || Contexts::new(Bounds::default());
-    let mut server = Endpoint::new(Settings::default(), [3; 32]);
-    let responder = Responder::new(edhoc::Settings::default(), vec![own(1, "server")]);
-    server.protect(Protection {
-        layer: Layer { contexts: contexts(), responder: Some(responder) },
-        policy: Box::new(AnyByValue),
-        store: Box::new(NothingStored),
-    });
+    let mut server = responder();
     let device = own(2, &"a device with a long name ".repeat(9));
     let mut client = Endpoint::new(Settings::default(), [1; 32]);
     let mut now = Instant::from_micros(1_000_000);

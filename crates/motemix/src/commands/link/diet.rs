@@ -1,6 +1,6 @@
 //! A router in the mode `diet`: the settled protocol.
 
-use super::router::{ANSWERS, Heard, PLACES, refused};
+use super::router::{ANSWERS, Heard, PLACES, account, refused};
 use super::told::Told;
 use super::{Us, in_hex, not_admitted};
 use motemix_coap::oscore::edhoc::Admission;
@@ -79,17 +79,8 @@ impl Diet {
         }
     }
 
-    /// As whose a handshake counts. An address that no neighbour has may be invented, or a hello
-    /// recorded: what that takes is not taken from those who have proved themselves.
-    fn account(&self, from: SocketAddr) -> Account {
-        let account = Account::certain(from.into());
-        let standing =
-            if self.neighbours.len_of(account) > 0 { Standing::Certain } else { Standing::Unproven };
-        Account { standing, ..account }
-    }
-
     fn hello(&mut self, hello: &Hello, from: SocketAddr, now: Instant) -> Result<[u8; ANSWER_LEN], Heard> {
-        let account = self.account(from);
+        let account = account(&self.neighbours, from);
         if let Some(handshake) = self.hellos.get_mut(hello) {
             handshake.note(from);
             return Ok(handshake.answer);

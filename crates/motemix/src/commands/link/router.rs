@@ -11,12 +11,14 @@ use crate::program::on_interrupt;
 use crate::report::{counted, printable};
 use anyhow::Context;
 use motemix_coap::oscore::edhoc::Bounds;
+use motemix_coap::{Account, FairTable, Standing};
 use motemix_host::memory;
 use motemix_neighbour::{PublicKey, Refused};
 use motemix_node::Instant;
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -32,6 +34,14 @@ const A_SECOND: u32 = 50;
 /// A source has a quarter of them, and one of a neighbour up to half while they are free. Sources
 /// without a neighbour have half together: a hello may be recorded, and an address invented.
 pub const ANSWERS: Bounds = Bounds { begun: A_SECOND, of_an_account: A_SECOND / 4, unproven: 0 };
+
+/// As whose a handshake counts. An address that no neighbour has may be invented, or a hello
+/// recorded: what that takes is not taken from those who have proved themselves.
+pub fn account<K: Hash + Eq + Copy, V>(neighbours: &FairTable<K, V>, from: SocketAddr) -> Account {
+    let account = Account::certain(from.into());
+    let standing = if neighbours.len_of(account) > 0 { Standing::Certain } else { Standing::Unproven };
+    Account { standing, ..account }
+}
 
 pub fn router(args: &Args) -> Result<(), Failure> {
     let interrupted = on_interrupt()?;

@@ -2,7 +2,7 @@
 
 use super::{Host, Shakes, carried};
 use crate::cli::Neighbours;
-use crate::commands::link::router::{ANSWERS, Heard, PLACES};
+use crate::commands::link::router::{ANSWERS, Heard, PLACES, account};
 use crate::commands::link::told::Told;
 use crate::commands::link::{in_hex, rng};
 use crate::failure::Failure;
@@ -103,15 +103,6 @@ impl Router {
         }
     }
 
-    /// As whose a handshake counts: what strangers take is not taken from those who have proved
-    /// themselves.
-    fn account(&self, from: SocketAddr) -> Account {
-        let account = Account::certain(from.into());
-        let standing =
-            if self.neighbours.len_of(account) > 0 { Standing::Certain } else { Standing::Unproven };
-        Account { standing, ..account }
-    }
-
     fn handshake(
         &mut self,
         message: &[u8],
@@ -120,7 +111,7 @@ impl Router {
     ) -> Result<(Heard, Option<Vec<u8>>), Failure> {
         self.handshakes.retain(|_, handshakes| handshakes.poll_deadline().is_some_and(|end| now < end));
         let peer = Peer(self.names.hash_one(from).to_be_bytes());
-        let account = self.account(from);
+        let account = account(&self.neighbours, from);
         let of_answer = Account { standing: account.standing.max(Standing::Proven), ..account };
         if is_message_1(message) && self.answers.check(now, of_answer, &ANSWERS).is_err() {
             return Ok((Heard::Refused("too many handshakes a second"), None));
