@@ -48,10 +48,15 @@ const BEFORE: f64 = 8.0;
 const AFTER: f64 = 25.0;
 /// Neighbouring packets share their mixes; means of so many parts of a measurement do not.
 const PARTS: usize = 20;
+/// So many times as long as they ask for may packets stay in a mix. Beyond that, delays are the
+/// machine's and no longer exponential, and the closed form says nothing about them.
+const LONGEST_STAY: f64 = 1.5;
 /// Targets of the simulation.
 const TRIALS: u32 = 4000;
 const USERS: u32 = 100;
 const RECEIVE_BUFFER: usize = 4 << 20;
+/// What is to be done where packets are lost or late.
+const TOO_BUSY: &str = "the machine may be too busy for this rate: try a longer --delay";
 
 /// Mixes side by side or in layers.
 #[derive(Clone, Copy)]
@@ -92,7 +97,7 @@ struct Compared {
     layers: u32,
     width: u32,
     /// λ/μ as planned, and as it was: packets in a mix, averaged over time. A busy machine keeps
-    /// packets longer than they ask for.
+    /// packets longer than they ask for, and up to [`LONGEST_STAY`] times as long.
     planned_pool: f64,
     pool: f64,
     /// For the λ/μ that there was.
@@ -240,6 +245,13 @@ fn run(session: &mut Session, point: &Point, args: &Args, common: &Common) -> Re
     let means: Vec<f64> =
         parts.map(|part| part.iter().copied().collect::<Gathered>().estimate().mean).collect();
     let inside = packets_inside(&record, &times, first..last);
+    // By Little's law, at the planned rate.
+    let stay = inside / shape.pool;
+    if stay > LONGEST_STAY {
+        return Err(Failure::failed(format!(
+            "packets stayed {stay:.1} times as long as they asked for; {TOO_BUSY}"
+        )));
+    }
     Ok(vec![
         point.row("entropy", "bits", &means),
         point.row("packets", "1", &[bits.len() as f64]),
@@ -346,11 +358,7 @@ fn ordered(
 ) -> Result<(Record, Vec<Instant>)> {
     let through = seen.iter().filter(|seen| seen.tap == mixes.len()).count();
     if through != packets.len() {
-        bail!(
-            "{} of {} packets came through; the machine may be too busy for this rate: try a longer --delay",
-            through,
-            packets.len()
-        );
+        bail!("{through} of {} packets came through; {TOO_BUSY}", packets.len(),);
     }
     let entered = sent.into_iter().zip(packets).map(|(at, packet)| (at, None, Some(packet.first)));
     let mut passed = Vec::new();
