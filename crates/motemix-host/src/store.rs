@@ -53,7 +53,10 @@ pub enum StoreProblem {
     )]
     Lost,
     /// It is not the one that its program left, so what it guards against could happen.
-    #[error("{doubt}. {loss}. Put the file itself back, or begin anew on purpose: `motemix adopt {}`", file.display())]
+    #[error(
+        "{doubt}. {loss}. Put the file itself back, or begin anew on purpose: `motemix adopt {}`",
+        file::typed(file)
+    )]
     Doubtful {
         /// What is wrong with it.
         doubt: Doubt,

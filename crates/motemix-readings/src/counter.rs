@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use motemix_host::store::ledger::Entry;
-use motemix_host::store::{Birth, Doubt, Ledger};
+use motemix_host::store::{Birth, Doubt, Ledger, file};
 use motemix_object::{Identity, Reserved};
 
 const TITLE: &str = "motemix reading counter 1";
@@ -35,10 +35,10 @@ pub enum CounterProblem {
     /// It is not the one that was left, so a number that it gave could have been used.
     #[error(
         "{doubt}{known}. Numbers that the device used would be used again. Put the file itself back, or say which \
-         number is next, above all that were used: `motemix object register {key} --next N` (`motemix object \
-         devices` shows the least that N may be, where readings are believed)",
+         number is next, above all that were used: `motemix object register {key} --next N` (N is one more \
+         than the last number that was believed, which `motemix object devices` or the broker's page shows)",
         known = next.map_or_else(String::new, |next| format!(", and says that {next} comes next")),
-        key = key.display()
+        key = file::typed(key)
     )]
     Doubtful {
         /// What is wrong with it.

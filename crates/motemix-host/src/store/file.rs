@@ -366,6 +366,13 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
+/// A path as a person types it in a shell, for the commands that messages name.
+pub fn typed(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    // No path has a byte of zero, the only one that has no form.
+    shlex::try_quote(&path).map_or_else(|_| path.to_string(), String::from)
+}
+
 /// The folder that a file is in.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {

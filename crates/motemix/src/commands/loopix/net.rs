@@ -12,6 +12,7 @@ use crate::program;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
 use motemix_host::rng::HostRng;
+use motemix_host::store::file;
 use motemix_loopix::files::{Config, NodeEntry, Profile, Settings, names};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -46,8 +47,9 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     }
     let folder = network.path().display();
     let text = format!(
-        "{} nodes of {profile} in {folder}; start them with `motemix loopix net up {folder}`\n",
-        size.nodes()
+        "{} nodes of {profile} in {folder}; start them with `motemix loopix net up {}`\n",
+        size.nodes(),
+        file::typed(network.path())
     );
     Ok(report::print(text.as_bytes())?)
 }

@@ -8,6 +8,7 @@ use super::super::node::end_with_parent;
 use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
 use crate::failure::Failure;
 use motemix_host::memory;
+use motemix_host::store::file;
 use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Options, RuntimeError};
 use printer::Printer;
@@ -49,9 +50,11 @@ pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
     if files.role == role {
         return Ok(files);
     }
-    let (dir, found) = (dir.display(), files.role.name());
+    let found = files.role.name();
     Err(Failure::broken(format!(
-        "{dir}: is the folder of a {found}; run `motemix loopix {found} --dir {dir}`"
+        "{}: is the folder of a {found}; run `motemix loopix {found} --dir {}`",
+        dir.display(),
+        file::typed(dir)
     )))
 }
 

@@ -4,6 +4,7 @@ use crate::cli::LoopixStatus;
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use motemix_host::control::{ControlClient, ControlError, ControlProblem, Request, Response};
+use motemix_host::store::file;
 use motemix_loopix::files::NodeFiles;
 use motemix_loopix::runtime::control_socket;
 use serde_json::json;
@@ -37,9 +38,10 @@ pub fn status(args: &LoopixStatus) -> Result<(), Failure> {
 fn not_connected(dir: &Path, error: ControlError) -> Failure {
     match (&error.problem, NodeFiles::open(dir)) {
         (ControlProblem::NotRunning, Ok(files)) => Failure::failed(format!(
-            "{dir}: {} does not run; start it with `motemix loopix {} --dir {dir}`",
+            "{dir}: {} does not run; start it with `motemix loopix {} --dir {}`",
             files.own.name(),
             files.role.name(),
+            file::typed(dir),
             dir = dir.display()
         )),
         (ControlProblem::NotRunning, Err(broken)) => Failure::broken(broken),
