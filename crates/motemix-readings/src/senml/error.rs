@@ -14,6 +14,8 @@ pub enum Wrong {
     Syntax(String),
     /// It does not begin as JSON with an array does.
     NoArray,
+    /// `NaN` or an infinity, which JSON has not.
+    NoNumber,
     /// It is text in UTF-16.
     Utf16,
     /// The pack is longer than [`MAX_PACK_LEN`], or has more than [`MAX_RECORDS`] records.
@@ -43,9 +45,12 @@ impl fmt::Display for Wrong {
         match self {
             Self::Syntax(why) => f.write_str(why),
             Self::NoArray => f.write_str("not an array of records, which begins with `[`"),
+            Self::NoNumber => {
+                f.write_str("NaN or an infinity, which JSON has not; leave out what was not measured")
+            }
             Self::Utf16 => f.write_str("in UTF-16; SenML is in UTF-8"),
             Self::TooLong => write!(f, "more than {MAX_PACK_LEN} bytes or {MAX_RECORDS} records"),
-            Self::Empty => f.write_str("an empty pack"),
+            Self::Empty => f.write_str("an array without a record"),
             Self::Trailing => f.write_str("bytes after the pack"),
             Self::Twice => f.write_str("twice in one record"),
             Self::Type(wanted) => write!(f, "not {wanted}"),

@@ -31,8 +31,9 @@ impl Pack {
             return Err(refused(Wrong::NoArray));
         }
         // The first pass checks all of the grammar and says lines.
-        let records: Vec<&RawValue> =
-            serde_json::from_slice(bytes).map_err(|why| refused(Wrong::Syntax(why.to_string())))?;
+        let records: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|why| {
+            refused(if is_no_number(bytes, &why) { Wrong::NoNumber } else { Wrong::Syntax(why.to_string()) })
+        })?;
         if records.is_empty() {
             return Err(refused(Wrong::Empty));
         }
@@ -102,6 +103,17 @@ pub(super) fn marked(bytes: &[u8]) -> Option<Marked<'_>> {
         [0xfe, 0xff, ..] | [0xff, 0xfe, ..] => Some(Marked::Utf16),
         _ => None,
     }
+}
+
+/// Whether the reader stopped at a value that some programs write and JSON has not (RFC 8259, 6).
+fn is_no_number(bytes: &[u8], why: &serde_json::Error) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').nth(why.line().saturating_sub(1)).unwrap_or_default();
+    // It says the column of the letter that it did not expect, the first or the second.
+    let rest = line.get(why.column().saturating_sub(2)..).unwrap_or_default();
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix(b":").unwrap_or(rest).trim_ascii_start();
+    let rest = rest.strip_prefix(b"-").unwrap_or(rest);
+    [&b"NaN"[..], b"nan", b"Infinity", b"inf"].iter().any(|word| rest.starts_with(word))
 }
 
 fn binary(number: Number) -> Json {

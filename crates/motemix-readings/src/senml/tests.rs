@@ -37,7 +37,17 @@ fn what_is_wrong_is_said_with_its_place() {
     for (json, line) in [
         ("[", "EOF while parsing a list at line 1 column 1"),
         ("[{\"v\":1},\n {\"v\":}]", "expected value at line 2 column 7"),
-        ("[]", "an empty pack"),
+        ("[]", "an array without a record"),
+        (
+            "[{\"n\":\"t\",\"v\":NaN}]",
+            "NaN or an infinity, which JSON has not; leave out what was not measured",
+        ),
+        ("[{\"v\": -Infinity}]", "NaN or an infinity, which JSON has not; leave out what was not measured"),
+        (
+            "[{\"v\":1},\n{\"v\":nan}]",
+            "NaN or an infinity, which JSON has not; leave out what was not measured",
+        ),
+        ("[{\"n\":NaN1}]", "NaN or an infinity, which JSON has not; leave out what was not measured"),
         ("", "not an array of records, which begins with `[`"),
         ("{\"temperature\":33.06}", "not an array of records, which begins with `[`"),
         ("\u{feff}{\"e\":[]}", "not an array of records, which begins with `[`"),

@@ -225,6 +225,10 @@ fn parse_record(text: &str) -> Result<Measured, String> {
     Ok(Measured(Record { name: Some(name.to_owned()), unit, value: Some(value), ..Record::default() }))
 }
 
+/// What programs print in place of a number that they do not have, in small letters.
+const NO_VALUES: [&str; 10] =
+    ["nan", "inf", "infinity", "null", "none", "nil", "n/a", "na", "undefined", "error"];
+
 fn parse_value(text: &str) -> Result<(Value, Option<String>), String> {
     if let Some(text) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         return Ok((Value::Text(text.to_owned()), None));
@@ -238,9 +242,14 @@ fn parse_value(text: &str) -> Result<(Value, Option<String>), String> {
         Err(_) if text.starts_with(|first: char| first.is_ascii_digit() || "+-.,".contains(first)) => {
             Err(format!("{number} is no number; write it as 21.5, or a text in double quotes"))
         }
+        Err(_) if number.is_empty() => Err("a value is missing behind `=`".to_owned()),
+        // What a sensor that failed is printed as must not pass for what it says.
+        Err(_) if unit.is_some() || NO_VALUES.contains(&&*number.to_ascii_lowercase()) => {
+            Err(format!("{number} is no number; send nothing, or a text in double quotes"))
+        }
         Err(_) => match text {
-            "" => Err("a value is missing behind `=`".to_owned()),
             "true" | "false" => Ok((Value::Boolean(text == "true"), None)),
+            "True" | "False" => Err("write true or false, or a text in double quotes".to_owned()),
             text => Ok((Value::Text(text.to_owned()), None)),
         },
     }
@@ -254,4 +263,24 @@ fn parse_since(text: &str) -> Result<SystemTime, String> {
     humantime::parse_rfc3339_weak(text).map_err(|_| {
         "write a time such as 2026-11-29T12:00:00Z (UTC), or so long ago, such as 90min".to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_sensor_is_printed_as_is_no_text() {
+        for text in ["t=nan:Cel", "t=NaN", "t=-inf", "t=Infinity", "t=null", "t=None", "t=N/A:Cel", "t=True"]
+        {
+            let refused = parse_record(text).unwrap_err();
+            assert!(refused.contains("no number") || refused.contains("true or false"), "{text}: {refused}");
+        }
+        for text in ["t=", "t=:Cel", "t=21.5:"] {
+            assert!(parse_record(text).unwrap_err().contains("is missing"), "{text}");
+        }
+        for text in ["t=21.5:Cel", "state=open", "on=true", "state=\"nan\"", "t=-4e-1"] {
+            assert!(parse_record(text).is_ok(), "{text}");
+        }
+    }
 }

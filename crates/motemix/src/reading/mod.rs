@@ -79,9 +79,10 @@ pub fn with_time(mut pack: Pack, most: usize) -> Result<Vec<u8>, String> {
     let with = pack.to_cbor();
     match [with, without].into_iter().find(|senml| senml.len() <= most) {
         Some(senml) => Ok(senml),
-        None => {
-            Err(format!("it has {} bytes as CBOR, and a packet has room for {most}", pack.to_cbor().len()))
-        }
+        None => Err(format!(
+            "it has {} bytes as CBOR, and a packet has room for {most}; one value with a short name takes least",
+            pack.to_cbor().len()
+        )),
     }
 }
 

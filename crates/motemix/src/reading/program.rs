@@ -67,7 +67,11 @@ impl Program {
 
     /// What it printed, as SenML in CBOR of at most `most` bytes.
     fn senml(printed: Result<Vec<u8>, String>, most: usize) -> Result<Vec<u8>, String> {
-        let pack = Pack::read_valid(&printed?).map_err(|error| format!("printed what is {error}"))?;
+        let printed = printed?;
+        if printed.trim_ascii().is_empty() {
+            return Err("printed nothing".to_owned());
+        }
+        let pack = Pack::read_valid(&printed).map_err(|error| format!("printed what is {error}"))?;
         with_time(pack, most).map_err(|error| format!("printed too much: {error}"))
     }
 }
@@ -269,7 +273,8 @@ mod tests {
             (r"printf 'no \033[2Jbus\n' >&2; exit 1", r"exit status: 1: no \u{1b}[2Jbus"),
             ("kill -TERM $$", "signal: 15"),
             ("./not-there", "not-there"),
-            ("true", "printed what is not SenML in JSON: not an array"),
+            ("true", "` printed nothing; run it"),
+            ("echo", "` printed nothing; run it"),
             ("echo 21.5", "printed what is not SenML in JSON: not an array"),
             (
                 r#"echo '[{"n":"a b","v":1}]'"#,
