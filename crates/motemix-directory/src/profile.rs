@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use motemix_sphinx::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
+
 /// Which packet profile a network uses. `docs/spec/packet.md` gives the lengths of each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProfileName {
@@ -24,6 +26,16 @@ impl ProfileName {
         match self {
             Self::Mote => 3,
             Self::Mote5 | Self::Host1k | Self::Host2k => 5,
+        }
+    }
+
+    /// The lengths of its packets.
+    pub const fn geometry(self) -> Geometry {
+        match self {
+            Self::Mote => MOTE,
+            Self::Mote5 => MOTE5,
+            Self::Host1k => HOST1K,
+            Self::Host2k => HOST2K,
         }
     }
 
