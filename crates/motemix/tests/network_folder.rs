@@ -126,7 +126,11 @@ fn init_refuses_sizes_that_have_no_paths() {
     motemix(["net", "init", dir.to_str().unwrap(), "--base-port", "65530"]).fails(2, &["--base-port 65530"]);
     init(&["--epoch-length", "90500ms"]).fails(2, &["--epoch-length", "whole seconds"]);
     init(&["--mean-delay", "5h"]).fails(2, &["mean_delay", "out of range"]);
-    init(&["--name", "My Plant"]).fails(2, &["name", "a-z"]);
+    init(&["--name", "My Plant"]).fails(2, &["motemix: --name: \"My Plant\"", "a-z"]);
+    // An address that no machine has (RFC 5737), with and without ports of one's own.
+    let elsewhere = ["--host", "192.0.2.1"];
+    init(&elsewhere).fails(1, &["192.0.2.1", "with --host"]);
+    motemix([&at[..3], &elsewhere].concat()).fails(1, &["192.0.2.1", "with --host"]);
     assert!(!dir.exists());
 }
 

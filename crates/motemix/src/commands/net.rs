@@ -7,13 +7,14 @@ use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
     Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
-    check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken, presence,
-    process_of, tcp_taken, udp_taken, without_cover,
+    check_name, check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken,
+    presence, process_of, tcp_taken, udp_taken, without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
+use motemix_host::store::file;
 use motemix_loopix::files::names;
 use serde::Serialize;
 use serde_json::json;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 pub fn init(args: &NetInit) -> Result<(), Failure> {
+    check_name("--name", &args.name)?;
     let nodes = plan(&args.size)?;
     let profile = ProfileName::from(args.traffic.profile);
     check_paths(&args.size, profile.max_hops())?;
@@ -61,9 +63,10 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
     }
     let folder = network.path().display();
     let text = format!(
-        "{} nodes in {folder}, documents for {}; start them with `motemix net up {folder}`\n{}\n",
+        "{} nodes in {folder}, documents for {}; start them with `motemix net up {}`\n{}\n",
         nodes.len(),
         epochs(args.epochs),
+        file::typed(network.path()),
         capacity.words()
     );
     let warning = warning.map_or_else(String::new, |words| format!("warning: {words}\n"));

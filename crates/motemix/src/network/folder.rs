@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::{Context, Result, anyhow};
+use motemix_directory::{MAX_NAME_LEN, is_name};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -30,6 +31,17 @@ pub fn check_empty(dir: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotADirectory => Err(occupied(dir)),
         _ => Ok(()),
     }
+}
+
+/// Refuses a network's or node's name that documents cannot have, and names the option that it was
+/// given by.
+pub fn check_name(option: &str, name: &str) -> Result<(), Failure> {
+    if is_name(name.as_bytes()) {
+        return Ok(());
+    }
+    Err(Failure::broken(format!(
+        "{option}: {name:?} is not 1 to {MAX_NAME_LEN} of a-z, 0-9 and '-'; choose another"
+    )))
 }
 
 /// The longest path of a socket, without the zero that ends it (`sun_path`, unix(7)).

@@ -74,7 +74,6 @@ fn fill(network: &NetworkDir, blueprint: &Blueprint<'_>, capacity: Capacity) -> 
         keys.push(NodeKey::create(folder.key(), first).map_err(Failure::failed)?);
         let mut config = config(id, node, *address, authority_key, blueprint);
         config.limits.replay_tags = capacity.packets;
-        // A name that the configuration refuses was typed here.
         config.save(folder.config()).map_err(Failure::broken)?;
         if config.readings.is_some_and(|readings| readings.key.is_some()) {
             let serial = [(OtherKind::Serial, node.name.as_bytes().to_vec())];

@@ -23,7 +23,7 @@ mod stop;
 
 pub use capacity::Capacity;
 pub use deliver::{Outcome, deliver};
-pub use folder::{check_empty, check_sockets, make_whole, no_nodes};
+pub use folder::{check_empty, check_name, check_sockets, make_whole, no_nodes};
 pub use init::{Blueprint, hops, init};
 pub use launch::{Launched, Lifetime, ask, log_file, status, unexpected};
 pub use layout::{NetworkDir, NodeDir};

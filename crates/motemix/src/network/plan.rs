@@ -186,6 +186,8 @@ pub fn consecutive(host: IpAddr, base_port: u16, count: usize) -> Result<Vec<Soc
             "--base-port {base_port}: no room for {count} nodes above it; choose a smaller one, or 0"
         )));
     }
+    // One that this machine does not have is said now, and not by each node that cannot start.
+    bind_any(host, 1)?;
     let addresses: Vec<_> = ports.into_iter().map(|port| SocketAddr::new(host, port)).collect();
     match addresses.iter().find_map(|address| udp_taken(*address)) {
         Some(taken) => Err(port_is_taken(base_port, &taken)),

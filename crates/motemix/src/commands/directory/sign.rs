@@ -9,8 +9,8 @@
 
 use crate::cli::{DirectorySign, SignedNode};
 use crate::failure::Failure;
-use crate::network::NetworkDir;
 use crate::network::documents::{now, publish, sign as sign_document};
+use crate::network::{NetworkDir, check_name};
 use crate::report;
 use anyhow::{Context, Result};
 use motemix_crypto::PublicKey;
@@ -26,6 +26,7 @@ use std::path::Path;
 const PIECE: usize = 48;
 
 pub fn sign(args: &DirectorySign) -> Result<(), Failure> {
+    check_name("--name", &args.name)?;
     let network = NetworkDir::new(&args.dir);
     fs::create_dir_all(network.documents())
         .with_context(|| format!("cannot make {}", network.documents().display()))?;

@@ -12,7 +12,7 @@
 use crate::cli::{NodeInit, address};
 use crate::commands::of_option;
 use crate::failure::Failure;
-use crate::network::{check_empty, check_sockets, make_whole};
+use crate::network::{check_empty, check_name, check_sockets, make_whole};
 use crate::report;
 use anyhow::Context as _;
 use motemix_directory::{Authorities, AuthorityKey, Epoch};
@@ -54,6 +54,10 @@ pub fn init(args: &NodeInit) -> Result<(), Failure> {
         Some(name) => name.clone(),
         None => args.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
     };
+    check_name("--name", &name)?;
+    if let Some(network) = &args.network {
+        check_name("--network", network)?;
+    }
     check_empty(&args.dir)?;
     check_sockets(&args.dir, ["state/metrics.sock".into(), "state/control.sock".into()].into_iter())?;
     let network = match &args.network {
