@@ -263,6 +263,7 @@ fn who_registers_without_an_audience_is_told_that_the_registration_holds_elsewhe
     // Where the network has a name, it holds nowhere.
     let run = register(&format!("coap://{}", of_plant.address), &[]);
     assert!(run.stderr().contains("4.03: the proof does not hold for this"), "{}", run.stderr());
+    assert!(run.stderr().contains("name that with --audience"), "{}", run.stderr());
     let run = register(&format!("coap://{}", of_plant.address), &["--audience", "plant"]);
     assert!(!run.stderr().contains("without --audience"), "{}", run.stderr());
     run.succeeds();

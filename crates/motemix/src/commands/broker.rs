@@ -11,12 +11,12 @@ mod device;
 mod serve;
 mod watch;
 
-use crate::cli::{Broker, BrokerClient};
+use crate::cli::{Broker, BrokerClient, For};
 use crate::failure::Failure;
 use crate::report;
 use anyhow::Context as _;
 use motemix_broker::client::{Address, Client, topics};
-use motemix_coap::{Request, Response};
+use motemix_coap::{Code, Request, Response};
 use std::future::Future;
 
 pub fn broker(args: &Broker) -> Result<(), Failure> {
@@ -45,10 +45,31 @@ fn said_by_broker(line: &str) -> String {
 
 /// Asks, and takes no error for an answer. `what` is what could not be done.
 async fn ask(client: &Client, request: Request, what: &str) -> Result<Response, Failure> {
+    ask_as(client, request, what, None).await
+}
+
+/// The same, of a device that signs for this audience.
+async fn ask_as(
+    client: &Client,
+    request: Request,
+    what: &str,
+    audience: Option<&For>,
+) -> Result<Response, Failure> {
     let response = client.ask(request).await.map_err(Failure::failed)?;
     if response.code.is_success() {
         return Ok(response);
     }
-    let said = topics::text(&response);
-    Err(Failure::failed(format!("cannot {what}: {} says {}: {said}", client.address(), response.code)))
+    let (code, said) = (response.code, topics::text(&response));
+    let hint = audience.map_or("", |audience| hint(code, audience));
+    Err(Failure::failed(format!("cannot {what}: {} says {code}: {said}{hint}", client.address())))
+}
+
+/// What a refusal may come from that the broker cannot know.
+fn hint(code: Code, audience: &For) -> &'static str {
+    match code {
+        Code::FORBIDDEN if audience.audience.is_empty() => {
+            "; if the broker is of a network, name that with --audience, as its first lines do"
+        }
+        _ => "",
+    }
 }

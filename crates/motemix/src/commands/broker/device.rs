@@ -1,6 +1,6 @@
 //! A device that registers and publishes by itself.
 
-use super::{ask, connect, said_by_broker};
+use super::{ask_as, connect, hint, said_by_broker};
 use crate::cli::{BrokerPublish, BrokerRegister, For};
 use crate::commands::object::senml;
 use crate::failure::Failure;
@@ -79,7 +79,8 @@ impl<'a> Device<'a> {
     async fn make_topic(&mut self, client: &Client) -> Result<topics::Path, Failure> {
         let mut creation = topics::creation_of(&topics::of_readings(&self.identity), &self.identity);
         creation.query.push(format!("device={}", self.identity));
-        let made = ask(client, self.sign(creation)?, "make a topic for its readings").await?;
+        let creation = self.sign(creation)?;
+        let made = ask_as(client, creation, "make a topic for its readings", Some(self.audience)).await?;
         Ok(topics::data(&made.location_path))
     }
 
@@ -91,7 +92,8 @@ impl<'a> Device<'a> {
 
     /// Where its readings go, if it has a topic.
     async fn topic(&self, client: &Client) -> Result<Option<topics::Path>, Failure> {
-        Ok(topic_in(&ask(client, self.search(), "look for the device's topic").await?))
+        let found = ask_as(client, self.search(), "look for the device's topic", Some(self.audience)).await?;
+        Ok(topic_in(&found))
     }
 }
 
@@ -142,12 +144,14 @@ pub async fn register(args: &BrokerRegister) -> Result<(), Failure> {
         Some(readings)
     } else {
         // Who makes a topic is known first.
-        ask(&client, device.registration(args, &directory, &keyed)?, "register the device").await?;
+        let registration = device.registration(args, &directory, &keyed)?;
+        ask_as(&client, registration, "register the device", Some(&args.audience)).await?;
         if has_no_topics { None } else { Some(device.make_topic(&client).await?) }
     };
     let its = if let Some(readings) = &readings {
         let links = [link_to_readings(readings, &credential)];
-        ask(&client, device.registration(args, &directory, &links)?, "register the device").await?;
+        let registration = device.registration(args, &directory, &links)?;
+        ask_as(&client, registration, "register the device", Some(&args.audience)).await?;
         format!("its readings are at {}", topics::reference(readings))
     } else {
         "the directory has no topics, and takes no readings".to_owned()
@@ -190,8 +194,8 @@ pub async fn publish(args: &BrokerPublish) -> Result<(), Failure> {
             args.broker.at
         ))),
         code => {
-            let said = topics::text(&response);
-            Err(Failure::failed(format!("not published: {} says {code}: {said}", args.broker.at)))
+            let (said, hint) = (topics::text(&response), hint(code, &args.audience));
+            Err(Failure::failed(format!("not published: {} says {code}: {said}{hint}", args.broker.at)))
         }
     }
 }

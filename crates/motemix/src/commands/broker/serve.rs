@@ -69,6 +69,14 @@ async fn run(
     for address in opened.coap.iter().map(|address| text(*address)) {
         eprintln!("motemix: coap://{address}, coap+tcp://{address} and coap+ws://{address}");
     }
+    eprintln!(
+        "motemix: {}",
+        match &*network {
+            "" =>
+                "of no network: what is signed for one is refused; `network` in --config names it".to_owned(),
+            network => format!("of the network {network}"),
+        }
+    );
     for OwnIdentity { identity, algorithm } in &opened.identities {
         eprintln!("motemix: identity {identity} ({})", algorithm.name());
     }
