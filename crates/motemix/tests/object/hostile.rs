@@ -59,6 +59,7 @@ fn what_became_of_messages_is_forgotten_with_them() {
     for message in 0..5_u8 {
         inbox.accept([message; 16], Duration::from_secs(1), &[0xff, message]).unwrap();
     }
+    inbox.accept([5; 16], Duration::from_secs(1), b"all is well").unwrap();
     let devices = network.path("devices.db");
     let devices = devices.to_str().unwrap();
     motemix(["object", "authorise", "--devices", devices, "--first-use", "0"]).succeeds();
@@ -68,8 +69,9 @@ fn what_became_of_messages_is_forgotten_with_them() {
         let list = Devices::open(devices).unwrap();
         messages.iter().filter(|message| list.verdict(message).unwrap().is_some()).count()
     };
-    verify();
-    assert_eq!(noted(), 5);
+    let said = verify();
+    assert!(said.contains("not believed: it is a text and no signed object"), "{said}");
+    assert_eq!(noted(), 6);
     motemix(["inbox", "--config", config, "--keep", "2"]).succeeds();
     verify();
     assert_eq!(noted(), 2, "whoever sends much fills the disk for good");

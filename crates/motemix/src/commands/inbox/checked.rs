@@ -1,6 +1,6 @@
 //! Which messages of an inbox are believed, and whose they are.
 
-use crate::commands::object::name;
+use crate::commands::object::{kind, name};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
 use motemix_host::store::{Inbox, Message};
@@ -50,7 +50,13 @@ impl Checked {
                     forgotten.map_err(Failure::failed)?;
                 }
                 last = messages.last().map_or(last, |newest| newest.number);
-                let judged = verifier.judge(&messages, audience, |message, verdict| {
+                let judged = verifier.judge(&messages, audience, |message, mut verdict| {
+                    // What nobody claims to have signed is no failed attempt at it.
+                    if verdict.problem.is_some()
+                        && let Some(what) = kind::unsigned(&message.data)
+                    {
+                        verdict.problem = what.split([';', ':']).next().map(str::to_owned);
+                    }
                     verdicts.insert(message.number, verdict);
                 });
                 judged.map_err(Failure::failed)?;
