@@ -425,6 +425,14 @@ fn who_was_not_admitted_is_told_and_kept_out() {
     let path = descriptor.to_str().unwrap().to_owned();
     let said = motemix(["authority", "add", &world.dir("south"), &path]).succeeds();
     assert!(said.contains("an endpoint") && said.contains("--layer"), "{said}");
+    // Another duty of a node that is known is no new node.
+    for (layer, words) in
+        [(&["--layer", "0"][..], "was an endpoint and is a mix of layer 0"), (&[], "and is an endpoint now")]
+    {
+        let add = ["authority", "add", &world.dir("south"), &path];
+        let said = motemix([&add[..], layer].concat()).succeeds();
+        assert!(said.contains(words) && !said.contains("anew"), "{said}");
+    }
     // A name that another node has.
     world.admit("stranger", "stranger", Some(0), &["north"]);
     world.init("twin", "stranger", true);

@@ -199,18 +199,31 @@ fn add(args: &AuthorityAdd) -> Result<(), Failure> {
             "{path}: another node is admitted by the name {0}; take it out first with `motemix authority remove {1} \
              {0}`, or have this one renamed",
             descriptor.name,
-            args.dir.display()
+            file::typed(&args.dir)
         )));
     }
     let taken = store.keep(&file, config.latest_issue(documents::now())).map_err(Failure::failed)?;
     let older = if taken == Taken::Older { "; what it said of itself later is kept" } else { "" };
-    let what = args.layer.map_or_else(|| "an endpoint".to_owned(), |layer| format!("a mix of layer {layer}"));
+    let duty = |role| match role {
+        Role::Mix { layer } => format!("a mix of layer {layer}"),
+        Role::Endpoint => "an endpoint".to_owned(),
+    };
+    let what = duty(role);
     let offer = if args.layer.is_none() && descriptor.capabilities.mix {
         "; it offers to forward packets, and is a mix only with --layer"
     } else {
         ""
     };
     let how = if is_new { "is admitted" } else { "is admitted already" };
+    if let Some(was) = was.filter(|was| *was.name == *descriptor.name && was.role != role) {
+        let text = format!(
+            "{} was {} and is {what} now, as far as this authority says; it stays what it was until enough of the others \
+             have been told the same{offer}{older}\n",
+            descriptor.name,
+            duty(was.role)
+        );
+        return Ok(report::print(text.as_bytes())?);
+    }
     // One that documents name waits for none of them.
     let known = was.and_then(|was| was.descriptor.as_ref()).filter(|_| !is_new);
     let named = known.and_then(|known| named_since(&args.dir, &config, known));
@@ -279,7 +292,7 @@ fn remove(args: &AuthorityRemove) -> Result<(), Failure> {
     if open(&args.dir)?.remove(&args.name).map_err(Failure::failed)? {
         return Ok(report::print(format!("{} is removed\n", args.name).as_bytes())?);
     }
-    let status = format!("`motemix authority status {}`", args.dir.display());
+    let status = format!("`motemix authority status {}`", file::typed(&args.dir));
     Err(Failure::broken(format!("{}: no node of that name is admitted; {status} lists them", args.name)))
 }
 
