@@ -10,8 +10,12 @@ pub mod replay_log;
 pub mod sqlite;
 pub mod store_mark;
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User, geteuid};
 
 pub use birth::Birth;
 pub use inbox::{Accepted, Held, Inbox, Message, Quota};
@@ -104,6 +108,15 @@ pub enum StoreProblem {
         /// The folder, for the remedy.
         folder: PathBuf,
     },
+    /// The folder belongs to another user than root, who runs this.
+    #[error(
+        "it belongs to {user}, and this runs as root: what root writes there its owner cannot use later; run it as \
+         that user: `sudo -u {user} …`"
+    )]
+    OfAnother {
+        /// The owner as `sudo -u` takes it.
+        user: String,
+    },
     /// The system refuses.
     #[error("{0}; check the folder, its permissions and its free space")]
     Io(io::Error),
@@ -126,6 +139,27 @@ pub fn own_folder(folder: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Refuses root in a folder that belongs to another user, who could not use later what root writes
+/// there: a clock, a replay log, a store. A folder that is not there yet is whoever's makes it.
+///
+/// # Errors
+/// That is so.
+pub fn refuse_root(folder: &Path) -> Result<(), StoreError> {
+    refuse_root_as(geteuid().is_root(), folder)
+}
+
+fn refuse_root_as(is_root: bool, folder: &Path) -> Result<(), StoreError> {
+    let Some(owner) = fs::metadata(folder).ok().map(|found| found.uid()).filter(|_| is_root) else {
+        return Ok(());
+    };
+    if Uid::from_raw(owner).is_root() {
+        return Ok(());
+    }
+    let name = User::from_uid(Uid::from_raw(owner)).ok().flatten().map(|user| user.name);
+    let user = name.unwrap_or_else(|| format!("'#{owner}'"));
+    Err(StoreError::new(folder, StoreProblem::OfAnother { user }))
+}
+
 impl StoreError {
     pub(crate) fn new(file: &Path, problem: StoreProblem) -> Self {
         Self { file: file.to_owned(), problem }
@@ -139,5 +173,31 @@ impl StoreError {
             _ => StoreProblem::Io(error),
         };
         Self::new(file, problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn root_is_told_whose_folder_it_is_and_everybody_else_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        refuse_root(&folder.path().join("new")).unwrap();
+        refuse_root(folder.path()).unwrap();
+        // Only root can give folders away, and others have no need to.
+        if chown(folder.path(), Some(4_000_000), None).is_err() {
+            return;
+        }
+        let said = refuse_root(folder.path()).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("{}: ", folder.path().display())), "{said}");
+        assert!(said.ends_with("`sudo -u '#4000000' …`"), "{said}");
+        refuse_root_as(false, folder.path()).unwrap();
+        let nobody = User::from_name("nobody").unwrap().unwrap();
+        chown(folder.path(), Some(nobody.uid.as_raw()), None).unwrap();
+        let said = refuse_root(folder.path()).unwrap_err().to_string();
+        assert!(said.contains("it belongs to nobody") && said.ends_with("`sudo -u nobody …`"), "{said}");
     }
 }

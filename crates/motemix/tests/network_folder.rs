@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[test]
 fn init_makes_keys_that_only_their_owner_may_read() {
@@ -293,6 +293,54 @@ fn a_folder_without_a_network_is_named_with_a_remedy() {
         motemix(["net", command, "/nowhere"]).fails(2, &["/nowhere/nodes", "motemix net init"]);
     }
     motemix(["net", "renew", "/nowhere"]).fails(2, &["/nowhere/authority.key"]);
+}
+
+#[test]
+fn root_leaves_nothing_in_the_folder_of_another_user() {
+    let network = Network::init(&[]);
+    let folder = network.path("..");
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (loops, north, broker) = (at("loops"), at("north"), at("broker"));
+    motemix(["loopix", "net", "init", &loops]).succeeds();
+    motemix(["authority", "init", &north, "--network", "net", "--listen", "[::1]:0"]).succeeds();
+    fs::create_dir(&broker).unwrap();
+    fs::create_dir(network.path("nodes/mix-1/state")).unwrap();
+    // As another user there is nobody whose folder it could be.
+    let give = Command::new("chown").args(["-R", "nobody"]).arg(&folder).stderr(Stdio::null()).status();
+    if !give.unwrap().success() {
+        return;
+    }
+    let (dir, mix, mote) =
+        (at("net"), network.config("mix-1"), network.config("mote-1").to_str().unwrap().to_owned());
+    let mix = mix.to_str().unwrap();
+    let peer = fs::read_to_string(at("north/authority.pub")).unwrap().trim().to_owned() + "@localhost:1";
+    let (client, map) = (at("loops/nodes/Client1"), at("loops/example.db"));
+    let commands: [&[&str]; 16] = [
+        &["net", "up", &dir],
+        &["net", "renew", &dir],
+        &["node", "--config", mix],
+        // Its state is to be made yet.
+        &["node", "--config", &mote],
+        &["node", "renew-keys", "--config", mix],
+        &["send", "--config", mix, "all is well"],
+        &["broker", "--listen", "[::1]:0", "--data", &broker],
+        &["authority", "serve", &north],
+        &["authority", "peers", &north, "--threshold", "2", &peer],
+        &["authority", "add", &north, "any.descriptor"],
+        &["authority", "remove", &north, "any"],
+        &["loopix", "net", "up", &loops],
+        &["loopix", "client", "--dir", &client],
+        &["loopix", "chat", "--dir", &client],
+        &["loopix", "renew", "--dir", &client],
+        &["loopix", "directory", "install", &map, "--dir", &client],
+    ];
+    for command in commands {
+        motemix(command).fails(2, &["it belongs to nobody", "`sudo -u nobody …`"]);
+    }
+    let found = Command::new("find").arg(&folder).args(["-user", "root"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    // What only looks and ends processes goes on.
+    motemix(["net", "down", &dir]).succeeds();
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod status;
 
 use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
 use crate::commands::node::end_with_parent;
-use crate::commands::of_option;
+use crate::commands::{of_option, refuse_root};
 use crate::failure::Failure;
 use crate::network::{documents, hops, make_whole};
 use crate::program;
@@ -92,6 +92,7 @@ fn fill(folder: &Path, args: &AuthorityInit) -> Result<String, Failure> {
 }
 
 fn peers(args: &AuthorityPeers) -> Result<(), Failure> {
+    refuse_root(&args.dir)?;
     let mut config = AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
     let own = AuthorityKeyFile::load(args.dir.join("authority.key")).map_err(Failure::broken)?;
     let own = Peer { key: hex::encode(own.public_key().to_bytes()), at: None };
@@ -124,6 +125,7 @@ fn serve(args: &AuthorityServe) -> Result<(), Failure> {
     if args.with_parent {
         end_with_parent()?;
     }
+    refuse_root(&args.dir)?;
     memory::tell();
     let supervisor = Supervisor::of_environment();
     let started = |address| {
@@ -154,6 +156,7 @@ async fn stopped(supervisor: &Supervisor) {
 }
 
 fn add(args: &AuthorityAdd) -> Result<(), Failure> {
+    refuse_root(&args.dir)?;
     let config = AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
     let path = args.descriptor.display();
     let file = read(&args.descriptor)?;
@@ -288,6 +291,7 @@ fn signed_already(dir: &Path, config: &AuthorityConfig) -> String {
 }
 
 fn remove(args: &AuthorityRemove) -> Result<(), Failure> {
+    refuse_root(&args.dir)?;
     AuthorityConfig::load(&args.dir).map_err(Failure::broken)?;
     if open(&args.dir)?.remove(&args.name).map_err(Failure::failed)? {
         return Ok(report::print(format!("{} is removed\n", args.name).as_bytes())?);

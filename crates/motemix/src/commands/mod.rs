@@ -87,6 +87,20 @@ async fn alive_until(supervisor: &Supervisor, stop: impl Future<Output = ()>) {
     supervisor.stopping();
 }
 
+/// Refuses root in the folder of another user, for whatever writes there.
+fn refuse_root(folder: &Path) -> Result<(), Failure> {
+    motemix_host::store::refuse_root(folder).map_err(Failure::broken)
+}
+
+/// The same for what a node writes: its state folder, or the one in which that is to be made.
+fn refuse_root_as_node(config: &NodeConfig) -> Result<(), Failure> {
+    let state = &config.state;
+    match state.parent() {
+        Some(folder) if !state.exists() => refuse_root(folder),
+        _ => refuse_root(state),
+    }
+}
+
 fn load_config(path: &Path) -> Result<NodeConfig, Failure> {
     NodeConfig::load(path).map_err(Failure::broken)
 }

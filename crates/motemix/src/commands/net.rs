@@ -1,7 +1,7 @@
 //! `motemix net`: a network of processes on this machine.
 
-use super::load_config;
 use super::status::through;
+use super::{load_config, refuse_root};
 use crate::cli::{Links, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
@@ -111,6 +111,7 @@ pub fn up(args: &NetUp) -> Result<(), Failure> {
     let folder = args.dir.path.display();
     let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
     let nodes = nodes_of(&network)?;
+    refuse_root(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     for (node, config) in nodes {
         let config = config?;
@@ -359,6 +360,7 @@ fn text(number: Option<u32>) -> String {
 
 pub fn renew(args: &NetRenew) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
+    refuse_root(network.path())?;
     if args.early {
         // The early epoch is like the latest document, and those after it go on as it does.
         crate::network::renew(&network, 1, args.links)?;

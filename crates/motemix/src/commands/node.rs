@@ -5,7 +5,7 @@ mod commands;
 pub mod engine;
 mod init;
 
-use super::load_config;
+use super::{load_config, refuse_root_as_node};
 use crate::cli::{Node as Args, NodeCommand};
 use crate::failure::Failure;
 use crate::report;
@@ -31,12 +31,14 @@ pub fn node(args: &Args) -> Result<(), Failure> {
         setsid().context("cannot leave the terminal's session")?;
     }
     let config = load_config(&config.path)?;
+    refuse_root_as_node(&config)?;
     memory::tell();
     engine::run(&config, inherited_sockets()?)
 }
 
 fn renew_keys(config: &Path) -> Result<(), Failure> {
     let config = load_config(config)?;
+    refuse_root_as_node(&config)?;
     // One that runs goes on with the keys that it has in its memory.
     if crate::network::status(&config).is_ok() {
         return Err(Failure::failed(format!("{}: the node runs; stop it first", config.name)));

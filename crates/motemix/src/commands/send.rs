@@ -1,7 +1,7 @@
 //! `motemix send`: one message and its acknowledgement.
 
-use super::load_config;
 use super::object::one_to_send;
+use super::{load_config, refuse_root_as_node};
 use crate::cli::Send as Args;
 use crate::failure::Failure;
 use crate::network::{Outcome, RECEIVER, deliver};
@@ -36,6 +36,7 @@ pub fn send(args: &Args) -> Result<(), Failure> {
     let outcome = match ControlClient::connect(config.control_socket()) {
         Ok(control) => deliver(control, &config, &to, &data)?,
         Err(ControlError { problem: ControlProblem::NotRunning, .. }) => {
+            refuse_root_as_node(&config)?;
             super::node::engine::send_once(&config, &to, &data)?
         }
         Err(error) => return Err(Failure::failed(error)),

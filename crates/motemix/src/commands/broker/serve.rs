@@ -1,8 +1,8 @@
 //! The broker and resource directory in the foreground.
 
 use crate::cli::{BrokerServer as Args, address};
-use crate::commands::alive_until;
 use crate::commands::node::end_with_parent;
+use crate::commands::{alive_until, refuse_root};
 use crate::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
@@ -35,6 +35,7 @@ pub fn serve(args: &Args) -> Result<(), Failure> {
     }
     memory::tell();
     let data = args.data.as_deref().ok_or_else(|| Failure::broken("--data: name the broker's folder"))?;
+    refuse_root(data)?;
     let read = args.config.as_deref().map(Policy::read_with_bridge).transpose();
     let (policy, bridge) = read.map_err(Failure::broken)?.unwrap_or_default();
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start")?;

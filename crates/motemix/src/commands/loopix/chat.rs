@@ -10,6 +10,7 @@ mod plain;
 mod screen;
 mod talk;
 
+use super::super::refuse_root;
 use super::node::{failure, open};
 use crate::cli::LoopixChat;
 use crate::failure::Failure;
@@ -34,6 +35,7 @@ struct Running {
 
 pub fn chat(args: &LoopixChat) -> Result<(), Failure> {
     let files = open(&args.folder.path, Role::Client)?;
+    refuse_root(&args.folder.path)?;
     let name = args.name.clone().unwrap_or_else(|| files.own.name().to_owned());
     let talk = Talk::new(&name, files.own.name());
     let mut options = Options::default();

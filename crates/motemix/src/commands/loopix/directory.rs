@@ -1,5 +1,6 @@
 //! `motemix loopix directory`.
 
+use super::super::refuse_root;
 use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
 use crate::failure::Failure;
 use crate::network::{NetworkDir, loopix};
@@ -12,7 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
     let out = args.out.as_deref();
     let built = match &args.dir {
-        Some(dir) => loopix::build(&NetworkDir::new(dir), out)?,
+        Some(dir) => {
+            refuse_root(dir)?;
+            loopix::build(&NetworkDir::new(dir), out)?
+        }
         None => loopix::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
     };
     let directory = built.directory;
@@ -50,6 +54,7 @@ pub fn show(args: &LoopixDirectoryShow) -> Result<(), Failure> {
 }
 
 pub fn install(args: &LoopixDirectoryInstall) -> Result<(), Failure> {
+    refuse_root(&args.dir)?;
     let installed = install_directory(&args.dir, &args.file).map_err(Failure::broken)?;
     let changes = Changes::between(installed.before.as_ref(), &installed.directory);
     if args.json {

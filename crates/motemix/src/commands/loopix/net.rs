@@ -1,6 +1,7 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
 use super::super::net::{DownRows, How};
+use super::super::refuse_root;
 use super::directory::address;
 use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
 use crate::failure::Failure;
@@ -59,6 +60,7 @@ pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let network = NetworkDir::new(&args.dir.path);
     let nodes = loopix::nodes_of(&network)?;
+    refuse_root(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     for (node, entry) in nodes {
         let mut row = Up::of(&entry);

@@ -5,6 +5,7 @@ mod input;
 mod printer;
 
 use super::super::node::end_with_parent;
+use super::super::refuse_root;
 use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
 use crate::failure::Failure;
 use motemix_host::memory;
@@ -70,6 +71,7 @@ fn run(args: &LoopixNode, files: NodeFiles, options: &Options) -> Result<(), Fai
     if args.with_parent {
         end_with_parent()?;
     }
+    refuse_root(&args.folder.path)?;
     memory::tell();
     let (handle, requests) = runtime::handle();
     let printer = Printer::start()?;

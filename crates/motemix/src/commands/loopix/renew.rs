@@ -1,5 +1,6 @@
 //! `motemix loopix renew`: a new key for a node.
 
+use super::super::refuse_root;
 use super::node::failure;
 use crate::cli::LoopixRenew;
 use crate::failure::Failure;
@@ -9,6 +10,7 @@ use motemix_loopix::runtime;
 use serde_json::json;
 
 pub fn renew(args: &LoopixRenew) -> Result<(), Failure> {
+    refuse_root(&args.folder.path)?;
     let own = runtime::renew(&args.folder.path).map_err(failure)?;
     let key = hex::encode(own.public_key().compress());
     if args.json {
