@@ -12,7 +12,7 @@ use motemix_host::control::Response;
 use motemix_host::health::{Concern, State};
 
 #[test]
-fn a_node_that_is_cut_off_says_so_until_a_loop_comes_back() {
+fn a_node_that_is_cut_off_says_so_until_loops_come_back() {
     let network = Network::new();
     let now = unix_seconds().0;
     let mut parameters = parameters();

@@ -1,6 +1,7 @@
 //! Once a second: how the node is.
 
 mod loops;
+mod silence;
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, find_me};
 use crate::store::{StoreError, StoreProblem};
+use silence::{LoopReturns, Silence};
 
 const TWO_MINUTES: Duration = Duration::from_mins(2);
 /// How long before the documents end a warning comes.
@@ -32,8 +34,6 @@ const EPOCHS: u32 = 24;
 const EPOCHS_BY_ITSELF: u32 = 2;
 /// Per cent of the inbox's quota, and of the window, from which on a warning is given.
 const NEARLY: usize = 90;
-/// So many loops that do not come back are more than bad luck.
-const LOOPS: u64 = 16;
 /// A refusal for want of room is told for this long.
 const RECENT: Duration = Duration::from_secs(10);
 
@@ -56,7 +56,7 @@ pub(in crate::runtime) struct Examination {
     window_refusals: Refusals,
     /// Datagrams that came faster than they were read.
     overflow: Refusals,
-    silence: Silence,
+    returns: LoopReturns,
     /// Endpoints by way of which no loop comes back, as the log has it.
     silent: usize,
 }
@@ -69,25 +69,6 @@ pub(in crate::runtime) struct WithoutDocument {
     pub(in crate::runtime) comes: bool,
     /// Whether there is one, which does not have this node.
     pub(in crate::runtime) is_of_others: bool,
-}
-
-/// How long no loop has come back.
-#[derive(Debug, Default)]
-struct Silence {
-    returned: u64,
-    /// Loops that had been sent when the last one came back, and when that was seen.
-    heard: Option<(u64, Instant)>,
-}
-
-impl Silence {
-    /// Loops that were sent since one came back, and for how long none has.
-    fn see(&mut self, now: Instant, sent: u64, returned: u64) -> (u64, Duration) {
-        if std::mem::replace(&mut self.returned, returned) != returned {
-            self.heard = None;
-        }
-        let (sent_then, since) = *self.heard.get_or_insert((sent, now));
-        (sent.saturating_sub(sent_then), now.saturating_duration_since(since))
-    }
 }
 
 /// How many packets were refused, and when that was seen last.
@@ -377,16 +358,26 @@ impl<P: Profile + 'static> Driver<'_, P> {
     fn examine_link(&mut self, now: Instant) -> Option<Reason> {
         self.links.look_at_overflow();
         let (node, overflow) = (self.node.counters(), self.links.counters().overflow);
-        let (lost, silent) = self.examination.silence.see(now, node.loops_sent, node.loops_returned);
+        let longest = node_config(self.config, &self.network).longest_round_trip();
+        let silence = self.examination.returns.see(now, node.loops_sent, node.loops_returned, longest);
         let worries = self.links.session_counters().and_then(worries);
-        if lost >= LOOPS && silent > node_config(self.config, &self.network).longest_round_trip() {
+        if let Some(silence) = silence {
+            let counted = match silence {
+                Silence::Whole { lost, lasts } => {
+                    format!("none of the last {lost} loops came back, for {}", span(lasts))
+                }
+                Silence::Broken { returned, sent } => {
+                    format!("only {returned} of {sent} loops came back since none did")
+                }
+            };
             // What is known of neighbours says more than what may be.
             let (cause, passes) = worries.unwrap_or_else(|| {
-                let words = "the node is cut off, another has its key, or its neighbours do not run; check its address \
-                             in the network document, and the firewall";
+                let words = "if other nodes say so too, mixes do not run that all paths need: start them. If this one \
+                             alone does, it is cut off or another has its key: check its address in the network \
+                             document, and the firewall";
                 (words.to_owned(), true)
             });
-            let words = format!("none of the last {lost} loops came back, for {}: {cause}", span(silent));
+            let words = format!("{counted}: {cause}");
             let reason = if passes && self.begins() { Reason::starting } else { Reason::failing };
             return Some(reason(Concern::Link, words));
         }
