@@ -83,7 +83,7 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
     // Equal reasons are one line, with the paths that were typed.
     let all = |state: &str| {
         let begins = format!("\n5 nodes (mix-1, mix-2, mix-3 and 2 more): {state}: documents: ");
-        let said = motemix(["net", "status", running.dir()]).succeeds();
+        let said = motemix(["net", "status", running.dir()]).stdout();
         said.contains(&begins).then_some(said)
     };
     wait_until("all warn", || all("warning").is_some());
@@ -192,7 +192,7 @@ fn a_mix_whose_replay_filter_is_too_small_says_so() {
     wait_until("it fails", || is(&running, "mix-1", "replay_filter", "failing"));
     let answer = healthz(&running, "mix-1");
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("limits.replay_tags"), "{answer}");
-    let said = motemix(["net", "status", running.dir()]).succeeds();
+    let said = motemix(["net", "status", running.dir()]).shows_and_fails(1, &["1 failing"]);
     assert!(said.contains("\nmix-1: failing: replay-filter: "), "{said}");
     assert!(concern(&running, "mix-2", "replay_filter").is_none());
 }
@@ -283,7 +283,7 @@ fn a_receiver_whose_broker_is_away_or_of_another_network_says_so_until_it_is_not
     wait_until("it misses the broker", || concern(&running, "receiver", "broker").is_some());
     let (_, words) = concern(&running, "receiver", "broker").unwrap();
     assert!(words.contains("not handed to the broker") && words.contains("local.sock"), "{words}");
-    let said = motemix(["net", "status", running.dir()]).succeeds();
+    let said = motemix(["net", "status", running.dir()]).stdout();
     assert!(said.contains("\nreceiver: ") && said.contains("broker: readings are not handed"), "{said}");
     let other = |concern: (String, String)| concern.1.contains("\"plant\"");
 

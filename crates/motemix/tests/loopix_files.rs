@@ -302,7 +302,7 @@ fn a_network_that_does_not_run_has_nothing_to_stop() {
     let rows: Value = serde_json::from_str(&network.run(&["net", "down"], &["--json"]).succeeds()).unwrap();
     let rows = rows.as_array().unwrap();
     assert!(rows.len() == 10 && rows.iter().all(|row| row["stopped"] == "not_running"), "{rows:?}");
-    let shown = network.run(&["net", "status"], &[]).succeeds();
+    let shown = network.run(&["net", "status"], &[]).shows_and_fails(1, &["of 10 nodes: 10 down"]);
     assert_eq!((shown.matches(" down ").count(), shown.matches(" hardened").count()), (10, 10), "{shown}");
     for command in ["up", "down", "status"] {
         motemix(["net", command, text(&network.dir)])

@@ -481,8 +481,10 @@ fn what_is_missing_of_a_network_is_started_and_the_rest_left_alone() {
     let pid = first.iter().find(|row| row["name"] == "Mix2").unwrap()["pid"].as_u64().unwrap().to_string();
     assert!(std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
     wait_until("the mix is down", || {
-        motemix(["loopix", "net", "status", dir]).succeeds().lines().any(|line| line.contains("down"))
+        motemix(["loopix", "net", "status", dir]).stdout().lines().any(|line| line.contains("down"))
     });
+    let shown = motemix(["loopix", "net", "status", dir]).shows_and_fails(1, &["1 down"]);
+    assert!(shown.contains("\nMix2: does not run; `motemix loopix net up "), "{shown}");
     for (before, after) in first.iter().zip(up()) {
         let is_new = after["name"] == "Mix2";
         assert_eq!(after["how"], if is_new { "started" } else { "was_running" }, "{after}");
@@ -505,5 +507,9 @@ fn what_is_missing_of_a_network_is_started_and_the_rest_left_alone() {
     signal("-STOP");
     let said = motemix(["loopix", "net", "status", dir]).succeeds();
     assert!(said.contains(&format!("{pid}, stands still")), "{said}");
+    assert!(
+        said.contains(&format!("\nMix1: stands still; let it go on with `kill -CONT {pid}`\n")),
+        "{said}"
+    );
     signal("-CONT");
 }

@@ -350,7 +350,7 @@ fn a_network_that_does_not_run_has_nothing_to_stop() {
     let said = motemix(["net", "down", dir, "--json"]).succeeds();
     let rows: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert!(rows.as_array().unwrap().iter().all(|row| row["stopped"] == "not_running"), "{said}");
-    let said = motemix(["net", "status", dir]).succeeds();
+    let said = motemix(["net", "status", dir]).shows_and_fails(1, &["11 down"]);
     assert_eq!(said.matches(" down").count(), 11, "{said}");
 }
 
@@ -476,7 +476,7 @@ fn one_command_at_a_time_starts_or_stops_nodes() {
     for command in ["up", "down"] {
         motemix(["net", command, dir]).fails(1, &["another command", "wait"]);
     }
-    motemix(["net", "status", dir]).succeeds();
+    motemix(["net", "status", dir]).shows_and_fails(1, &["11 down"]);
     drop(other);
     motemix(["net", "down", dir]).succeeds();
 }

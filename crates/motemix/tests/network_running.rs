@@ -154,8 +154,11 @@ fn a_network_starts_once_and_stops_whole() {
     let said = motemix(["net", "down", running.dir(), "--json"]).succeeds();
     let rows: Value = serde_json::from_str(&said).unwrap();
     assert!(rows.as_array().unwrap().iter().all(|row| row["stopped"] == "asked"), "{said}");
-    let said = motemix(["net", "status", running.dir()]).succeeds();
+    let said = motemix(["net", "status", running.dir()]).shows_and_fails(1, &["of 11 nodes: 11 down"]);
     assert_eq!(said.matches(" down").count(), 11, "{said}");
+    let up =
+        format!("and 8 more): does not run; `motemix net up {}` starts what is missing\n", running.dir());
+    assert!(said.contains(&up) && !said.contains("no mix of layer"), "{said}");
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn files_that_only_help_stop_nothing_when_they_are_empty() {
             std::fs::write(folder.join(file), "").unwrap();
         }
     }
-    motemix(["net", "status", running.dir()]).succeeds();
+    motemix(["net", "status", running.dir()]).shows_and_fails(1, &["11 down"]);
     motemix(["net", "up", running.dir()]).succeeds();
     send().succeeds();
 }
@@ -208,7 +211,7 @@ fn a_copied_folder_ends_nobody_s_nodes() {
     let copied = std::process::Command::new("cp").arg("-a").arg(running.dir()).arg(&copy).status().unwrap();
     assert!(copied.success());
     let rows = |words: &[&str]| -> Vec<Value> {
-        let said = motemix(words.iter().copied().chain([copy.to_str().unwrap(), "--json"])).succeeds();
+        let said = motemix(words.iter().copied().chain([copy.to_str().unwrap(), "--json"])).stdout();
         serde_json::from_str(&said).unwrap()
     };
     assert!(rows(&["net", "down"]).iter().all(|row| row["stopped"] == "not_running"));
@@ -256,7 +259,7 @@ fn a_node_that_was_started_by_hand_is_stopped_with_its_network() {
         .unwrap();
     let dir = network.dir.to_str().unwrap();
     wait_until("it is shown as running", || {
-        let said = motemix(["net", "status", dir, "--json"]).succeeds();
+        let said = motemix(["net", "status", dir, "--json"]).stdout();
         let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
         rows.iter().any(|row| row["name"] == "mote-1" && row["state"] == "running")
     });
@@ -272,10 +275,18 @@ fn a_node_that_ended_is_brought_back_and_the_others_are_left_alone() {
     running.kill("mix-1");
     let row = running.status_of("mix-1");
     assert_eq!((&row["state"], &row["pid"]), (&"down".into(), &Value::Null));
+    // The other mix of its layer.
+    running.kill("mix-4");
+    let shown = motemix(["net", "status", running.dir()]).shows_and_fails(1, &["of 11 nodes: 2 down"]);
+    let line = format!(
+        "no mix of layer 0 runs (mix-1, mix-4), so no message passes; `motemix net up {}`",
+        running.dir()
+    );
+    assert!(shown.contains(&line) && shown.contains("2 nodes (mix-1, mix-4): does not run; "), "{shown}");
     let said = motemix(["net", "up", running.dir(), "--json"]).succeeds();
     let rows: Vec<Value> = serde_json::from_str(&said).unwrap();
     for row in &rows {
-        let how = if row["name"] == "mix-1" { "started" } else { "was_running" };
+        let how = if row["name"] == "mix-1" || row["name"] == "mix-4" { "started" } else { "was_running" };
         assert_eq!(row["how"], how, "{said}");
     }
     assert_eq!(running.status_of("mix-1")["state"], "running");
@@ -300,8 +311,12 @@ fn a_node_that_does_not_answer_is_told_from_one_that_is_down() {
     let (silent, words) = state("mix-2");
     assert!(silent == "no_answer" && words.contains("move it back"), "{words}");
     assert_eq!(state("mix-3"), ("down".to_owned(), String::new()));
-    let said = motemix(["net", "status", running.dir()]).succeeds();
-    assert!(said.contains("\nmix-1: no answer: process "), "{said}");
+    let shown = motemix(["net", "status", running.dir()]);
+    let said = shown.shows_and_fails(1, &["of 11 nodes: 1 down, 2 without an answer"]);
+    assert!(
+        said.contains("\nmix-1: no answer: process ") && said.contains("\nmix-3: does not run; "),
+        "{said}"
+    );
     // What is missing is started all the same; the command says that not all is well.
     let run = motemix(["net", "up", running.dir()]);
     assert_eq!(run.status(), 1);
@@ -348,7 +363,7 @@ fn a_port_of_another_program_is_named_before_anything_is_started() {
     let here = format!("process {}", std::process::id());
     let dir = network.dir.to_str().unwrap();
     motemix(["net", "up", dir]).fails(1, &["receiver: [::1]:", &here, "nothing was started"]);
-    let said = motemix(["net", "status", dir]).succeeds();
+    let said = motemix(["net", "status", dir]).shows_and_fails(1, &["11 down"]);
     assert_eq!(said.matches(" down").count(), 11, "{said}");
 
     let port = socket.local_addr().unwrap().port().to_string();

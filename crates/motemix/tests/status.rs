@@ -76,7 +76,7 @@ fn a_node_tells_its_operator_how_it_is() {
 
 /// Lines of a command that name a mix.
 fn named(words: [&str; 3]) -> Vec<String> {
-    let said = motemix(words).succeeds();
+    let said = motemix(words).stdout();
     said.lines().filter(|line| line.contains(" loses packets: ")).map(str::to_owned).collect()
 }
 
@@ -151,7 +151,7 @@ fn an_endpoint_that_is_switched_off_is_named_and_is_no_attack() {
     running.kill("mote-2");
     for words in [["status", "--config", config], ["net", "status", running.dir()]] {
         wait_until("it is named", || {
-            let said = motemix(words).succeeds();
+            let said = motemix(words).stdout();
             said.contains("mote-2 is switched off or cut off: none of the last ")
         });
         assert!(named(words).is_empty(), "no mix is to blame: {:?}", named(words));

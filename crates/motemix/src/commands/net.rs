@@ -1,25 +1,27 @@
 //! `motemix net`: a network of processes on this machine.
 
-use super::status::through;
+mod status;
+
 use super::{load_config, refuse_root};
-use crate::cli::{Links, NetDown, NetInit, NetRenew, NetStatus, NetUp};
+use crate::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
 use crate::network::{
     Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
     check_name, check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken,
-    presence, process_of, tcp_taken, udp_taken, without_cover,
+    presence, tcp_taken, udp_taken, without_cover,
 };
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
-use motemix_host::control::NodeStatus;
 use motemix_host::store::file;
 use motemix_loopix::files::names;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+pub use status::status;
 
 pub fn init(args: &NetInit) -> Result<(), Failure> {
     check_name("--name", &args.name)?;
@@ -250,110 +252,6 @@ impl DownRows {
     }
 }
 
-pub fn status(args: &NetStatus) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Row {
-        name: String,
-        pid: Option<u32>,
-        /// `running`, `no_answer` or `down`; `unknown` if its configuration cannot be read.
-        state: &'static str,
-        /// Why it does not answer, and what to do.
-        problem: Option<String>,
-        status: Option<NodeStatus>,
-    }
-    let mut table = Table::new(["node", "pid", "epoch", "up", "inbox", "address", "health"]);
-    let mut said = Vec::new();
-    let mut rows = Vec::new();
-    let mut unreadable = None;
-    for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
-        let without = |pid, up: &str| {
-            let none = || "-".to_owned();
-            [node.name(), text(pid), none(), up.to_owned(), none(), none(), none()]
-        };
-        let config = match config {
-            Ok(config) => config,
-            Err(error) => {
-                let pid = process_of(&node)?.map(|process| process.pid());
-                table.row(without(pid, "unknown"));
-                let (name, problem) = (node.name(), Some(error.to_string()));
-                rows.push(Row { name, pid, state: "unknown", problem, status: None });
-                unreadable = unreadable.or(Some(error));
-                continue;
-            }
-        };
-        let found = match presence(&node, &config) {
-            Ok(found) => found,
-            Err(error) => {
-                table.row(without(None, "unknown"));
-                let (name, problem) = (node.name(), Some(format!("{error:#}")));
-                rows.push(Row { name, pid: None, state: "unknown", problem, status: None });
-                unreadable = unreadable.or(Some(error.into()));
-                continue;
-            }
-        };
-        let pid = found.pid();
-        table.row(match &found {
-            Presence::Down => without(pid, "down"),
-            Presence::NoAnswer { .. } => without(pid, "no answer"),
-            Presence::Running { status, .. } => [
-                config.name.clone(),
-                text(pid),
-                status.epoch.to_string(),
-                format!("{}s", status.uptime_s),
-                status.inbox.to_string(),
-                status.listen.join(" "),
-                status.health.state.name().to_owned(),
-            ],
-        });
-        let state = found.name();
-        let (status, problem) = match found {
-            Presence::Running { status, .. } => (Some(status), None),
-            Presence::NoAnswer { problem, .. } => (None, Some(problem)),
-            Presence::Down => (None, None),
-        };
-        let health = status.iter().flat_map(|status| &status.health.reasons).map(ToString::to_string);
-        let silence = problem.iter().map(|problem| format!("no answer: {problem}"));
-        said.extend(health.chain(silence).map(|reason| (config.name.clone(), reason)));
-        rows.push(Row { name: config.name, pid, state, problem, status });
-    }
-    let running = rows.iter().filter_map(|row| Some((row.name.as_str(), row.status.as_ref()?.epoch)));
-    let others = in_another_epoch(&running.collect::<Vec<_>>());
-    print(args.dir.json, &rows, &table)?;
-    if !args.dir.json {
-        let details = rows.iter().filter_map(|row| row.status.as_ref()?.detail.as_ref());
-        let loops = details.filter_map(|detail| detail.loops.as_ref());
-        through(&loops.flat_map(|loops| &loops.through).collect())?;
-        let lines: String =
-            report::by_words(&said, "nodes").into_iter().map(|line| line + "\n").chain(others).collect();
-        if !lines.is_empty() {
-            report::print(format!("\n{lines}").as_bytes())?;
-        }
-    }
-    unreadable.map_or(Ok(()), Err)
-}
-
-/// A line for each node that is in another epoch than most are. Such a node may be well by its own
-/// measure, and packets between it and the others are lost.
-fn in_another_epoch(nodes: &[(&str, u64)]) -> Vec<String> {
-    let mut in_epoch = BTreeMap::<u64, usize>::new();
-    for (_, epoch) in nodes {
-        *in_epoch.entry(*epoch).or_default() += 1;
-    }
-    // Of two that have as many nodes it is the later one.
-    let Some((most, count)) = in_epoch.into_iter().max_by_key(|(epoch, count)| (*count, *epoch)) else {
-        return Vec::new();
-    };
-    let others = nodes.iter().filter(|(_, epoch)| *epoch != most);
-    let line = |(name, epoch): &(&str, u64)| {
-        format!(
-            "{name}: in epoch {epoch}, and {count} of {} nodes are in {most}: if that stays for more than some \
-             seconds, its clock is wrong, or it has other documents (`documents` in its node.toml)\n",
-            nodes.len()
-        )
-    };
-    others.map(line).collect()
-}
-
 fn text(number: Option<u32>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
@@ -404,20 +302,4 @@ fn epochs(count: u64) -> String {
 
 fn print(json: bool, value: &impl Serialize, table: &Table) -> Result<(), Failure> {
     Ok(if json { report::print_json(value) } else { table.print() }?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_another_epoch;
-
-    #[test]
-    fn whoever_is_in_another_epoch_than_most_is_named() {
-        assert!(in_another_epoch(&[]).is_empty());
-        assert!(in_another_epoch(&[("mix-1", 7), ("mix-2", 7)]).is_empty());
-        let said = in_another_epoch(&[("mix-1", 7), ("mix-2", 6), ("mix-3", 7)]);
-        assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("mix-2: in epoch 6, and 2 of 3 nodes are in 7: "), "{said:?}");
-        let said = in_another_epoch(&[("mix-1", 8), ("mix-2", 7)]);
-        assert!(said.len() == 1 && said[0].starts_with("mix-2: in epoch 7"), "{said:?}");
-    }
 }

@@ -11,6 +11,7 @@ pub use text::{printable, printable_json};
 use anyhow::Context;
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
+use std::time::Duration;
 
 /// Writes to stdout; a reader that has seen enough, as `head`, is no error.
 pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
@@ -61,6 +62,16 @@ pub fn rounded(value: f64, digits: usize) -> f64 {
 /// A count and what is counted, such as `1 epoch` and `2 epochs`.
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A length of time, as exactly as people want to know it.
+pub fn length(seconds: u64) -> String {
+    let step = match seconds {
+        0..3600 => 1,
+        3600..172_800 => 60,
+        _ => 3600,
+    };
+    humantime::format_duration(Duration::from_secs(seconds / step * step)).to_string()
 }
 
 /// A line for each thing that is said, and before it who says it. Of many the first are named, and
@@ -127,6 +138,12 @@ mod tests {
         ] {
             assert_eq!(format!("{:?}", rounded(value, 4)), text);
         }
+    }
+
+    #[test]
+    fn a_length_of_time_is_in_the_units_that_people_use() {
+        let said = [81, 270, 3_661, 200_000].map(length);
+        assert_eq!(said, ["1m 21s", "4m 30s", "1h 1m", "2days 7h"]);
     }
 
     #[test]

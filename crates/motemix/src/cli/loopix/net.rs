@@ -89,7 +89,7 @@ pub struct LoopixNetDown {
     pub timeout: Duration,
 }
 
-/// Shows which nodes of a Loopix network are running.
+/// Shows which nodes of a Loopix network are running. The exit status is 1 if one is not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -157,7 +157,7 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
         problem: Option<String>,
     }
     let mut table = Table::new(["node", "role", "pid", "address", "profile"]);
-    let (mut rows, mut unreadable) = (Vec::new(), None);
+    let (mut rows, mut said, mut down, mut unreadable) = (Vec::new(), Vec::new(), 0, None);
     let known = |node: &NodeDir| {
         let entry = loopix::entry_of(node)?;
         let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
@@ -176,6 +176,10 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
         }
         if row.problem.is_some() {
             "unknown".clone_into(&mut state);
+        } else if matches!(found, Ok(None)) {
+            down += 1;
+            let up = format!("`motemix loopix net up {}`", args.dir.path.display());
+            said.push((row.name.clone(), format!("does not run; {up} starts what is missing")));
         }
         if let Ok((entry, profile)) = &known {
             (row.role, row.address) = (Some(entry.role().name()), Some(address_of(entry)));
@@ -186,7 +190,9 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
             state = process.pid().to_string();
             if process.is_stopped() {
                 state += ", stands still";
-                row.problem = Some(format!("let it go on with `kill -CONT {}`", process.pid()));
+                let problem = format!("stands still; let it go on with `kill -CONT {}`", process.pid());
+                said.push((row.name.clone(), problem.clone()));
+                row.problem = Some(problem);
             }
         }
         let cell = |text: Option<&str>| text.unwrap_or("-").to_owned();
@@ -201,7 +207,18 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
         unreadable = unreadable.or(known.err()).or(found.err().map(Failure::from));
     }
     print(args.dir.json, &rows, &table)?;
-    unreadable.map_or(Ok(()), Err)
+    if !args.dir.json && !said.is_empty() {
+        let lines: String = report::by_words(&said, "nodes").into_iter().map(|line| line + "\n").collect();
+        report::print(format!("\n{lines}").as_bytes())?;
+    }
+    match unreadable {
+        Some(error) => Err(error),
+        None if down > 0 => {
+            let nodes = report::counted(rows.len() as u64, "node", "nodes");
+            Err(Failure::failed(format!("of {nodes}: {down} down")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn address_of(entry: &NodeEntry) -> String {

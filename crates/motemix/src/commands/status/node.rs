@@ -2,11 +2,10 @@
 
 use crate::failure::Failure;
 use crate::network::Layers;
-use crate::report::{self, Table, counted};
+use crate::report::{self, Table, counted, length};
 use motemix_directory::UnixTime;
 use motemix_host::NodeConfig;
 use motemix_host::control::{DocumentDetail, NodeDetail, NodeStatus, ToldAuthority};
-use std::time::Duration;
 
 pub fn show(config: &NodeConfig, json: bool) -> Result<(), Failure> {
     let status = crate::network::status(config)?;
@@ -132,14 +131,4 @@ fn told(authority: &ToldAuthority, epoch: u64) -> String {
 
 fn share(part: u64, of: u64) -> String {
     format!("{part} of {of}, {} %", part.saturating_mul(100) / of.max(1))
-}
-
-/// As exactly as people want to know it.
-fn length(seconds: u64) -> String {
-    let step = match seconds {
-        0..3600 => 1,
-        3600..172_800 => 60,
-        _ => 3600,
-    };
-    humantime::format_duration(Duration::from_secs(seconds / step * step)).to_string()
 }
