@@ -29,6 +29,7 @@ mod readings;
 mod reserve;
 mod rounds;
 mod snapshot;
+mod state_folder;
 mod tables;
 mod watch;
 
@@ -63,6 +64,7 @@ use links::Links;
 use mailroom::Mailroom;
 use patience::Patience;
 use snapshot::Shared;
+use state_folder::StateFolder;
 
 /// Requests that wait for the node, from all control connections together.
 const CALLS: usize = 16;
@@ -177,6 +179,8 @@ async fn start(
     started: Box<dyn FnOnce(&Started) + '_>,
 ) -> Result<(), RuntimeError> {
     store::own_folder(&config.state)?;
+    let opened = StateFolder::open(&config.state);
+    let folder = opened.map_err(|error| StoreError::io(&config.state, error))?;
     // Earlier versions kept the newest epoch here, also that of a document that was then refused.
     let _ = std::fs::remove_file(config.state.join("newest-epoch"));
     let mut documents = Documents::open(config)?;
@@ -224,6 +228,7 @@ async fn start(
     let mut patience = Patience {
         supervisor: &supervisor,
         config,
+        folder: &folder,
         documents: &mut documents,
         key: &key,
         logs: &mut logs,
@@ -239,6 +244,7 @@ async fn start(
     tracing::info!(epoch = %network.epoch, curve = HostCurve::backend(), "the node runs");
     let parts = Parts {
         config,
+        folder,
         documents,
         key,
         time,
@@ -265,6 +271,7 @@ async fn start(
 /// What the driver is made of.
 struct Parts<'c> {
     config: &'c NodeConfig,
+    folder: StateFolder,
     documents: Documents,
     key: NodeKey,
     time: Time,

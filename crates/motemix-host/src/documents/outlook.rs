@@ -32,7 +32,7 @@ impl Documents {
     /// Until when the documents last without a gap, from the one in force on, as far as `horizon`.
     ///
     /// Reads one new document a call, so that a node does not stand still for it: `None` until all
-    /// of them have been read. `usable` says what is wrong with a document for this node.
+    /// of them have been read, and where the folder cannot be. `usable` says what is wrong with a document for this node.
     pub fn last(
         &self,
         outlook: &mut Outlook,
@@ -42,7 +42,7 @@ impl Documents {
     ) -> Option<Lasts> {
         outlook.followers = outlook.followers.split_off(&in_force.epoch);
         let (mut until, mut refused) = (in_force.valid_until, None);
-        let later = self.epochs().unwrap_or_default().into_iter().filter(|epoch| *epoch > in_force.epoch);
+        let later = self.epochs().ok()?.into_iter().filter(|epoch| *epoch > in_force.epoch);
         for epoch in later {
             if until >= horizon {
                 break;

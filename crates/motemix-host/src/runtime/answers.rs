@@ -56,6 +56,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
         if !self.in_force {
             return Err(NO_DOCUMENT.to_owned());
         }
+        if let Some(words) = self.folder.moved() {
+            return Err(words);
+        }
         if *to == *self.config.name {
             return Err(format!("{to} is this node itself; name another one with --to"));
         }

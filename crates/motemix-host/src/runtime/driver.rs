@@ -25,6 +25,7 @@ use super::pace::Pace;
 use super::readings::Readings;
 use super::reserve::Reserve;
 use super::snapshot::{HostCounters, Shared, Totals, micros};
+use super::state_folder::StateFolder;
 use super::tables::Tables;
 use super::{Heard, Parts, RuntimeError, Trouble, rounds};
 use crate::NodeConfig;
@@ -57,6 +58,7 @@ pub(super) struct Driver<'t, P: Profile> {
     /// Whether a network document is in force: without one nothing of our own is sent.
     pub(super) in_force: bool,
     pub(super) config: &'t NodeConfig,
+    pub(super) folder: StateFolder,
     pub(super) documents: Documents,
     pub(super) key: NodeKey,
     pub(super) epochs: Epochs,
@@ -113,6 +115,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             clock: HostClock::start(),
             in_force: true,
             config: parts.config,
+            folder: parts.folder,
             documents: parts.documents,
             key: parts.key,
             links: parts.links,

@@ -14,6 +14,7 @@ use super::driver::{FAREWELL, passes, waits};
 use super::epochs::Epochs;
 use super::mailroom::Mailroom;
 use super::snapshot::Shared;
+use super::state_folder::StateFolder;
 use super::watch::Watch;
 use super::{RuntimeError, answers, find_me, without_document};
 use crate::NodeConfig;
@@ -99,6 +100,7 @@ pub(super) fn named_later(
 /// Who waits for a document, and for room.
 pub(super) struct Patience<'a> {
     pub(super) config: &'a NodeConfig,
+    pub(super) folder: &'a StateFolder,
     pub(super) documents: &'a mut Documents,
     pub(super) key: &'a NodeKey,
     pub(super) logs: &'a mut ReplayLogs,
@@ -138,6 +140,9 @@ impl Patience<'_> {
                 },
                 Err(error) => self.without_document(&error),
             };
+            // What else is missing is missing for that.
+            let moved = self.folder.moved().map(|words| Reason::failing(Concern::Disk, words));
+            let reason = moved.unwrap_or(reason);
             let (refusal, awaited) = match reason.concern {
                 Concern::Documents => (reason.words.clone(), "a network document"),
                 concern => (format!("nothing is sent yet: {}", reason.words), concern.name()),

@@ -5,8 +5,10 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, start};
+use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
 use crate::{wait_until, words};
+use motemix_host::clock::unix_seconds;
+use motemix_host::control::{Request, Response};
 use motemix_host::health::{Concern, State};
 use motemix_host::store::Inbox;
 
@@ -33,6 +35,46 @@ fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {
     assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
     let node = start(network.config(0));
     assert!(words(&node.status().health, Concern::Documents).contains("keys were made anew"));
+    node.stop();
+}
+
+#[test]
+fn a_node_whose_folder_was_moved_says_that_and_nothing_else() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 10, now + 3600, parameters());
+    network.publish(FIRST_EPOCH + 1, now + 3600, now + 48 * 3600, parameters());
+    let node = start(network.config(0));
+    wait_until("it has begun and read them", || {
+        node.status().detail.is_some_and(|detail| detail.document.is_some_and(|document| document.later == 1))
+    });
+    let [here, there] = ["mix-1", "moved"].map(|name| network.path(name));
+    let [documents, away] = ["documents", "away"].map(|name| network.path(name));
+    std::fs::rename(&documents, &away).unwrap();
+    std::fs::rename(&here, &there).unwrap();
+    let mut client = motemix_host::control::ControlClient::connect(there.join("state/control.sock")).unwrap();
+    let mut ask = |request| client.request(&request).unwrap();
+    let told = format!("{} was moved to {} while the node ran", here.display(), there.display());
+    wait_until("it is told", || {
+        let Response::Status(status) = ask(Request::Status {}) else { panic!("no status") };
+        words(&status.health, Concern::Disk).contains(&told)
+    });
+    // The folder of documents is read again every five seconds.
+    thread::sleep(Duration::from_secs(6));
+    let Response::Status(status) = ask(Request::Status {}) else { panic!("no status") };
+    assert_eq!(status.health.reasons.len(), 1, "{}", status.health.text());
+    let send = Request::Send { to: "receiver".into(), data_hex: hex::encode("text"), wait: true };
+    let Response::Error { message } = ask(send) else { panic!("it was sent") };
+    assert!(message.contains(&told), "{message}");
+
+    // Back at its place, it finds all but the documents, and does not say that these end.
+    std::fs::rename(&there, &here).unwrap();
+    wait_until("that is told", || {
+        words(&node.status().health, Concern::Disk).contains("documents: cannot read it")
+    });
+    assert_eq!(words(&node.status().health, Concern::Documents), "");
+    std::fs::rename(&away, &documents).unwrap();
+    wait_until("it is well again", || node.status().health.of_concern(Concern::Disk) == State::Ok);
     node.stop();
 }
 

@@ -120,6 +120,11 @@ impl<P: Profile + 'static> Driver<'_, P> {
     /// Finds out how the node is, and tells it. `error` is what failed at the boundary of epochs;
     /// `descriptors` says whether the reserve of file descriptors is complete.
     pub(super) fn examine(&mut self, now: Instant, error: Option<&RuntimeError>, descriptors: bool) {
+        if let Some(words) = self.folder.moved() {
+            // Whatever else is found follows from that, and has another remedy by itself.
+            let reason = Reason::failing(Concern::Disk, words);
+            return self.shared.set_health(self.examination.watch.tell(vec![reason]));
+        }
         let mut reasons = Vec::new();
         reasons.extend(self.examine_documents());
         reasons.extend(self.examine_replay_filter(now));
