@@ -335,7 +335,7 @@ pub struct DocumentsError {
 #[non_exhaustive]
 pub enum DocumentsProblem {
     /// The folder has none.
-    #[error("there is no network document here; fetch the one of this epoch")]
+    #[error("there is no network document here; sign or fetch the one of this epoch (`motemix net renew`)")]
     Empty,
     /// It cannot be read.
     #[error("cannot read it: {0}; check the path and its permissions")]

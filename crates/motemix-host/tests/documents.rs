@@ -198,7 +198,7 @@ fn each_error_names_the_file_and_a_remedy() {
         assert!(error.starts_with(&format!("{}: ", place.path(file).display())), "{error}");
         assert!(error.contains(words), "«{error}» without «{words}»");
     };
-    expect(500, "documents", "there is no network document here; fetch");
+    expect(500, "documents", "there is no network document here; sign or fetch");
 
     place.publish(5);
     expect(499, "documents/5.cbor", "from 1970-01-01T00:08:20Z on");

@@ -6,9 +6,6 @@ use super::driver::Driver;
 use super::mailroom::Mailroom;
 use crate::control::{Call, INBOX_MOST, InboxEntry, Request, Response};
 
-/// What is said to whoever wants to send.
-pub(super) const NO_DOCUMENT: &str = "no network document is in force; fetch the one of this epoch";
-
 /// The newest messages that have arrived.
 pub(super) fn inbox(mailroom: &Mailroom, last: u32) -> Response {
     let entry = |message: crate::store::Message| InboxEntry {
@@ -54,7 +51,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
 
     fn send(&mut self, to: &str, data_hex: &str) -> Result<motemix_node::MessageHandle, String> {
         if !self.in_force {
-            return Err(NO_DOCUMENT.to_owned());
+            // As health has it, with what to do.
+            let words = self.examination.nothing_in_force();
+            return Err(words.unwrap_or_else(|| "no network document is in force; try again".to_owned()));
         }
         if let Some(words) = self.folder.moved() {
             return Err(words);

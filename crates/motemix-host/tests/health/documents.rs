@@ -25,6 +25,10 @@ fn documents_that_run_out_are_told_before_and_when_they_have() {
     let answer = healthz(&node.started.metrics_socket);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("failing: documents: no network document is in force"), "{answer}");
+    // Who wants to send hears the same.
+    let Response::Error { message } = node.send(b"too late") else { panic!("it was sent") };
+    assert_eq!(message, words(&node.status().health, Concern::Documents));
+    assert!(message.contains("`motemix net renew`"), "{message}");
 
     network.publish(FIRST_EPOCH + 1, now + 4, now + 48 * 3600, parameters());
     wait_until("it is well again", || node.status().health == Health::default());

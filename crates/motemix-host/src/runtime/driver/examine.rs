@@ -101,6 +101,12 @@ impl Examination {
         self.lasts = None;
     }
 
+    /// What is said while no document is in force, with the reason; `None` while one is.
+    pub(in crate::runtime) fn nothing_in_force(&self) -> Option<String> {
+        let why = self.without_document.as_ref()?;
+        Some(format!("no network document is in force, so nothing is sent: {}", why.problem))
+    }
+
     pub(in crate::runtime) fn has_document(&mut self) {
         self.without_document = None;
     }
@@ -154,7 +160,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
             {
                 return Some(waits);
             }
-            let words = format!("no network document is in force, so nothing is sent: {}", why.problem);
+            let words = self.examination.nothing_in_force().unwrap_or_default();
             let reason = if why.comes && begins { Reason::starting } else { Reason::failing };
             return Some(reason(Concern::Documents, words));
         }
