@@ -26,6 +26,7 @@ use crate::memory::wiped;
 use crate::store::Birth;
 use crate::store::birth::machine;
 use crate::store::file::{folder_open_to_all, open};
+use file::Kind;
 use place::Place;
 pub(crate) use place::birth_of;
 
@@ -35,10 +36,25 @@ pub use file::{KeyError, KeyProblem};
 pub use preshared::SharedContext;
 pub use rotation::{Rotated, rotate};
 
-const NODE_TITLE: &str = "motemix node key 1";
-const AUTHORITY_TITLE: &str = "motemix authority key 1";
-const IDENTITY_TITLE: &str = "motemix node identity 1";
-const NEIGHBOUR_TITLE: &str = "motemix neighbour key 1";
+const NODE: Kind = Kind {
+    title: "motemix node key 1",
+    remedy: "`motemix node renew-keys` makes new mix keys, and the node stays who it is",
+};
+const AUTHORITY: Kind = Kind {
+    title: "motemix authority key 1",
+    remedy: "restore it from a backup; without one the authority is lost, and nodes and the other authorities have to \
+             be told of another (`motemix authority init`)",
+};
+const IDENTITY: Kind = Kind {
+    title: "motemix node identity 1",
+    remedy: "restore it from a backup (`motemix restore`); without one the node leaves its network: make another \
+             (`motemix node init`), and have authorities remove the name and admit it anew",
+};
+const NEIGHBOUR: Kind = Kind {
+    title: "motemix neighbour key 1",
+    remedy: "restore it from a backup, or remove it and make another (`motemix link identity`), which neighbours have \
+             to admit",
+};
 
 /// A node's forward-secure key and the file it lives in.
 pub struct NodeKey {
@@ -102,8 +118,8 @@ impl NodeKey {
     }
 
     fn read(path: &Path) -> Result<Self, KeyError> {
-        let text = file::read(path)?;
-        let mut lines = file::Lines::below(path, &text, NODE_TITLE)?;
+        let text = file::read(path, NODE)?;
+        let mut lines = file::Lines::below(path, &text, NODE)?;
         let epoch = Epoch(lines.number("epoch", "`epoch` and a number")?);
         let place = lines.text("place").map(Place::parse);
         if place == Some(None) {
@@ -164,7 +180,7 @@ impl NodeKey {
         let text = |file| {
             let mut text = Zeroizing::new(Vec::with_capacity(512));
             // Writing to a vector cannot fail.
-            let _ = writeln!(text, "{NODE_TITLE}\nepoch {}\nplace {}", self.epoch(), place(file));
+            let _ = writeln!(text, "{}\nepoch {}\nplace {}", NODE.title, self.epoch(), place(file));
             file::push_seed(&mut text, "seed", self.ratchet.expose_seed());
             text
         };
@@ -198,8 +214,7 @@ impl AuthorityKeyFile {
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let made = |seed: &[u8; 32]| Box::new(AuthoritySecret::from_bytes(seed));
-        wiped(|| create_seed(path.as_ref(), AUTHORITY_TITLE).map(|seed| made(&seed)))
-            .map(|secret| Self { secret })
+        wiped(|| create_seed(path.as_ref(), AUTHORITY).map(|seed| made(&seed))).map(|secret| Self { secret })
     }
 
     /// Reads a key file.
@@ -208,8 +223,7 @@ impl AuthorityKeyFile {
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let made = |seed: &[u8; 32]| Box::new(AuthoritySecret::from_bytes(seed));
-        wiped(|| load_seed(path.as_ref(), AUTHORITY_TITLE).map(|seed| made(&seed)))
-            .map(|secret| Self { secret })
+        wiped(|| load_seed(path.as_ref(), AUTHORITY).map(|seed| made(&seed))).map(|secret| Self { secret })
     }
 
     /// The key itself; it wipes itself when it is dropped.
@@ -241,8 +255,7 @@ impl IdentityKeyFile {
     /// There is such a file already, it cannot be written, or the platform has no entropy.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let made = |seed: &[u8; 32]| Box::new(IdentitySecret::from_bytes(seed));
-        wiped(|| create_seed(path.as_ref(), IDENTITY_TITLE).map(|seed| made(&seed)))
-            .map(|secret| Self { secret })
+        wiped(|| create_seed(path.as_ref(), IDENTITY).map(|seed| made(&seed))).map(|secret| Self { secret })
     }
 
     /// Reads a key file.
@@ -251,8 +264,7 @@ impl IdentityKeyFile {
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let made = |seed: &[u8; 32]| Box::new(IdentitySecret::from_bytes(seed));
-        wiped(|| load_seed(path.as_ref(), IDENTITY_TITLE).map(|seed| made(&seed)))
-            .map(|secret| Self { secret })
+        wiped(|| load_seed(path.as_ref(), IDENTITY).map(|seed| made(&seed))).map(|secret| Self { secret })
     }
 
     /// The key itself; it wipes itself when it is dropped.
@@ -273,19 +285,19 @@ impl fmt::Debug for IdentityKeyFile {
 }
 
 /// A new file that has a seed and nothing else.
-fn create_seed(path: &Path, title: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+fn create_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
     let seed = fresh_seed(path)?;
     let mut text = Zeroizing::new(Vec::with_capacity(256));
-    text.extend_from_slice(title.as_bytes());
+    text.extend_from_slice(kind.title.as_bytes());
     text.push(b'\n');
     file::push_seed(&mut text, "seed", &seed);
     write_new(path, &text)?;
     Ok(seed)
 }
 
-fn load_seed(path: &Path, title: &'static str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    let text = file::read(path)?;
-    file::Lines::below(path, &text, title)?.last_seed("seed", "`seed` and 64 hex digits")
+fn load_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let text = file::read(path, kind)?;
+    file::Lines::below(path, &text, kind)?.last_seed("seed", "`seed` and 64 hex digits")
 }
 
 /// Makes the key by which neighbours know a node, and writes it to a new file.
@@ -304,7 +316,7 @@ fn make_neighbour_key(path: &Path) -> Result<Box<PrivateKey>, KeyError> {
         }
     };
     let mut text = Zeroizing::new(Vec::with_capacity(256));
-    text.extend_from_slice(NEIGHBOUR_TITLE.as_bytes());
+    text.extend_from_slice(NEIGHBOUR.title.as_bytes());
     text.push(b'\n');
     file::push_seed(&mut text, "key", key.expose());
     write_new(path, &text)?;
@@ -321,12 +333,10 @@ pub fn load_neighbour_key(path: impl AsRef<Path>) -> Result<Box<PrivateKey>, Key
 
 fn read_neighbour_key(path: &Path) -> Result<Box<PrivateKey>, KeyError> {
     const FORMAT: &str = "`key` and 64 hex digits, which are a P-256 key";
-    let text = file::read(path)?;
-    let lines = file::Lines::below(path, &text, NEIGHBOUR_TITLE)?;
+    let text = file::read(path, NEIGHBOUR)?;
+    let lines = file::Lines::below(path, &text, NEIGHBOUR)?;
     let key = lines.last_seed("key", FORMAT)?;
-    PrivateKey::new(Secret::new(*key))
-        .map(Box::new)
-        .map_err(|_| KeyError::new(path, KeyProblem::Malformed { line: 2, expected: FORMAT }))
+    PrivateKey::new(Secret::new(*key)).map(Box::new).map_err(|_| NEIGHBOUR.malformed(path, 2, FORMAT))
 }
 
 #[derive(Clone, Copy)]

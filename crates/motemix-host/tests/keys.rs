@@ -6,7 +6,7 @@ use std::path::Path;
 
 use motemix_directory::Epoch;
 use motemix_host::keys::KeyProblem;
-use motemix_host::{AuthorityKeyFile, NodeKey};
+use motemix_host::{AuthorityKeyFile, IdentityKeyFile, NodeKey};
 
 /// Seeds and mix keys of `docs/spec/epochs.md`.
 const VECTORS: [(u32, &str, &str); 4] = [
@@ -132,7 +132,7 @@ fn a_key_that_others_may_read_is_refused_with_the_remedy() {
 fn a_malformed_key_names_the_line_and_never_what_is_on_it() {
     let seed = VECTORS[0].1;
     let stories = [
-        ("", 1),
+        ("\n", 1),
         ("motemix authority key 1\nseed 00\n", 1),
         ("motemix node key 1\n", 1),
         ("motemix node key 1\nepoch seven\n", 2),
@@ -149,8 +149,19 @@ fn a_malformed_key_names_the_line_and_never_what_is_on_it() {
             matches!(refused.problem, KeyProblem::Malformed { line, .. } if line == expected),
             "{refused:?}"
         );
-        assert!(!refused.to_string().contains("1c1d1e1f"), "{refused}");
+        let said = refused.to_string();
+        assert!(!said.contains("1c1d1e1f") && said.contains(": expected "), "{said}");
+        assert!(said.contains("; `motemix node renew-keys` makes new mix keys"), "{said}");
     }
+    write_key(&path, "", 0o600);
+    let said = NodeKey::load(&path).unwrap_err().to_string();
+    assert!(said.contains("it is empty; `motemix node renew-keys` makes"), "{said}");
+    fs::remove_file(&path).unwrap();
+    let said = NodeKey::load(&path).unwrap_err().to_string();
+    assert!(said.contains("there is no such file") && said.contains("renew-keys"), "{said}");
+    // Another identity is another node.
+    let said = IdentityKeyFile::load(&path).unwrap_err().to_string();
+    assert!(said.contains("restore it from a backup") && said.contains("admit it anew"), "{said}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub const LONGEST_CARD: usize = 32 << 10;
 
 /// A line of a card or of a group file is not what it has to be; prints with a remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {expected}; write the file again with `{command}`")]
+#[error("line {line}: expected {expected}; write the file again with `{command}`")]
 pub struct CardError {
     /// Line, counted from 1.
     pub line: usize,

@@ -16,6 +16,11 @@ use crate::memory::wiped;
 use crate::store::file::open_itself;
 
 pub(super) const TITLE: &str = "motemix device key 1";
+const DEVICE: file::Kind = file::Kind {
+    title: TITLE,
+    remedy: "restore it from a backup; without one the device needs a new key (`motemix id new`), and its receivers and \
+             servers have to learn that",
+};
 
 /// What a file is that is no device's key, with the remedy; `None` if it may be one.
 fn other_kind(path: &Path) -> Option<&'static str> {
@@ -92,8 +97,8 @@ impl DeviceKey {
         if let Some(what) = other_kind(path) {
             return Err(KeyError::new(path, KeyProblem::OtherKind(what)));
         }
-        let text = file::read_by(open, path)?;
-        let mut lines = file::Lines::below(path, &text, TITLE)?;
+        let text = file::read_by(open, path, DEVICE)?;
+        let mut lines = file::Lines::below(path, &text, DEVICE)?;
         let algorithm = lines.text("algorithm").and_then(Algorithm::named);
         let algorithm = algorithm.ok_or_else(|| lines.malformed(ALGORITHM))?;
         let mut others = Vec::new();
@@ -101,8 +106,7 @@ impl DeviceKey {
             others.push(parse_other(other).ok_or_else(|| lines.malformed(OTHER))?);
         }
         let seed = lines.last_seed("seed", SEED)?;
-        let malformed =
-            |expected| KeyError::new(path, KeyProblem::Malformed { line: 3 + others.len(), expected });
+        let malformed = |expected| DEVICE.malformed(path, 3 + others.len(), expected);
         let key = PrivateKey::new(algorithm, Secret::new(*seed)).map_err(|_| malformed(SEED))?;
         let device = Self { key: Box::new(key), others: others.clone() };
         if device.is_short() { Ok(device) } else { Err(malformed(OTHER)) }

@@ -66,13 +66,21 @@ pub enum KeyProblem {
     /// A key must not be replaced by accident.
     #[error("there is a key already; remove it first if it is to be replaced")]
     Exists,
+    /// There is no such file. What to do depends on what it is for.
+    #[error("there is no such file; check the path. If it was lost: {0}")]
+    Gone(&'static str),
+    /// It has no bytes.
+    #[error("it is empty; {0}")]
+    Empty(&'static str),
     /// Its text is not that of a key file.
-    #[error("line {line}: {expected}; restore the file from a backup or make a new key")]
+    #[error("line {line}: expected {expected}; {remedy}")]
     Malformed {
         /// Line, counted from 1.
         line: usize,
         /// What should have been there.
         expected: &'static str,
+        /// What to do.
+        remedy: &'static str,
     },
     /// Too many values stand beside a device's key, or too long ones.
     #[error("at most 8 values of up to 64 bytes stand beside a key; leave some out")]
@@ -97,6 +105,29 @@ pub enum KeyProblem {
     },
 }
 
+impl KeyProblem {
+    /// Whether there is no key that could be used: the file is gone, empty or damaged.
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Gone(_) | Self::Empty(_) | Self::Malformed { .. })
+    }
+}
+
+/// What a key file is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// Its first line.
+    pub(super) title: &'static str,
+    /// What to do when it is lost or damaged.
+    pub(super) remedy: &'static str,
+}
+
+impl Kind {
+    /// What is wrong with a line of such a file, counted from 1.
+    pub(super) fn malformed(self, path: &Path, line: usize, expected: &'static str) -> KeyError {
+        KeyError::new(path, KeyProblem::Malformed { line, expected, remedy: self.remedy })
+    }
+}
+
 impl KeyError {
     pub(super) fn new(file: &Path, problem: KeyProblem) -> Self {
         Self { file: file.to_owned(), problem }
@@ -107,14 +138,17 @@ impl KeyError {
 pub(super) type Open = fn(&Path) -> io::Result<File>;
 
 /// Reads a key file whose owner alone may use it.
-pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
-    read_by(open, path)
+pub(super) fn read(path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    read_by(open, path, kind)
 }
 
 /// The same, opened in this way.
-pub(super) fn read_by(open: Open, path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+pub(super) fn read_by(open: Open, path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
-    let mut file = open(path).map_err(failed)?;
+    let mut file = open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => KeyError::new(path, KeyProblem::Gone(kind.remedy)),
+        _ => failed(error),
+    })?;
     // Asked of the open file, so that nobody can exchange it in between.
     let found = file.metadata().map_err(failed)?;
     let mode = found.mode() & 0o7777;
@@ -128,6 +162,9 @@ pub(super) fn read_by(open: Open, path: &Path) -> Result<Zeroizing<Vec<u8>>, Key
     // Room for all of it: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(LONGEST as usize));
     file.by_ref().take(LONGEST).read_to_end(&mut text).map_err(failed)?;
+    if text.is_empty() {
+        return Err(KeyError::new(path, KeyProblem::Empty(kind.remedy)));
+    }
     Ok(text)
 }
 
@@ -149,6 +186,7 @@ fn is_credential(path: &Path) -> bool {
 /// the digits of a seed, since both branch on what they read.
 pub(super) struct Lines<'a> {
     path: &'a Path,
+    kind: Kind,
     rest: &'a [u8],
     /// The number of the line that was read last, counted from 1.
     line: usize,
@@ -156,11 +194,11 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Starts after the title line.
-    pub(super) fn below(path: &'a Path, text: &'a [u8], title: &'static str) -> Result<Self, KeyError> {
-        let mut lines = Self { path, rest: text, line: 0 };
+    pub(super) fn below(path: &'a Path, text: &'a [u8], kind: Kind) -> Result<Self, KeyError> {
+        let mut lines = Self { path, kind, rest: text, line: 0 };
         match lines.next() {
-            Some(line) if line == title.as_bytes() => Ok(lines),
-            _ => Err(lines.malformed(title)),
+            Some(line) if line == kind.title.as_bytes() => Ok(lines),
+            _ => Err(lines.malformed(kind.title)),
         }
     }
 
@@ -176,7 +214,7 @@ impl<'a> Lines<'a> {
     /// What stands behind `name` on the next line; none, and the line is still the next one, if
     /// that is called otherwise.
     pub(super) fn text(&mut self, name: &str) -> Option<&'a str> {
-        let mut ahead = Lines { path: self.path, rest: self.rest, line: self.line };
+        let mut ahead = Lines { rest: self.rest, ..*self };
         let text = ahead.next()?.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
         let text = std::str::from_utf8(text).ok()?;
         *self = ahead;
@@ -215,7 +253,7 @@ impl<'a> Lines<'a> {
     /// What stands behind `name` on the next line, as [`Lines::text`]; nothing may stand there,
     /// with a blank behind the name or without one.
     pub(super) fn optional_text(&mut self, name: &str) -> Option<&'a str> {
-        let mut ahead = Lines { path: self.path, rest: self.rest, line: self.line };
+        let mut ahead = Lines { rest: self.rest, ..*self };
         if ahead.next()? == name.as_bytes() {
             *self = ahead;
             return Some("");
@@ -267,7 +305,7 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn malformed(&self, expected: &'static str) -> KeyError {
-        KeyError::new(self.path, KeyProblem::Malformed { line: self.line.max(1), expected })
+        self.kind.malformed(self.path, self.line(), expected)
     }
 }
 

@@ -6,10 +6,14 @@ use std::path::Path;
 use motemix_object::Identity;
 use zeroize::Zeroizing;
 
+use super::KeyError;
 use super::file;
-use super::{KeyError, KeyProblem};
 
 const TITLE: &str = "motemix oscore context 1";
+const CONTEXT: file::Kind = file::Kind {
+    title: TITLE,
+    remedy: "write it as docs/spec/broker.md says, or put back what the other side was given too",
+};
 const DEVICE: &str = "`device` and the 64 hex digits of an identity, or no such line";
 const SENDER: &str = "`sender` and the identifier of this side, 0 to 7 bytes in hexadecimal";
 const RECIPIENT: &str = "`recipient` and the identifier of the other side, 0 to 7 bytes in hexadecimal";
@@ -41,7 +45,7 @@ impl SharedContext {
     /// It cannot be read, others than its owner may use it, or its text is malformed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
-        Self::parse(path, &file::read(path)?)
+        Self::parse(path, &file::read(path, CONTEXT)?)
     }
 
     /// Reads the text of a file; `path` is for errors.
@@ -49,7 +53,7 @@ impl SharedContext {
     /// # Errors
     /// It is malformed.
     pub fn parse(path: &Path, text: &[u8]) -> Result<Self, KeyError> {
-        let mut lines = file::Lines::below(path, text, TITLE)?;
+        let mut lines = file::Lines::below(path, text, CONTEXT)?;
         let device = bytes(path, &mut lines, "device", DEVICE)?;
         let device = device.map(|bytes| <[u8; 32]>::try_from(bytes).map(Identity::from_bytes)).transpose();
         let device = device.map_err(|_| lines.malformed(DEVICE))?;
@@ -79,7 +83,7 @@ fn bytes(
     expected: &'static str,
 ) -> Result<Option<Vec<u8>>, KeyError> {
     let Some(digits) = lines.optional_text(name) else { return Ok(None) };
-    let malformed = || KeyError::new(path, KeyProblem::Malformed { line: lines.line(), expected });
+    let malformed = || CONTEXT.malformed(path, lines.line(), expected);
     hex::decode(digits).map(Some).map_err(|_| malformed())
 }
 
@@ -91,6 +95,7 @@ impl fmt::Debug for SharedContext {
 
 #[cfg(test)]
 mod tests {
+    use super::super::KeyProblem;
     use super::*;
 
     fn load(lines: &str) -> Result<SharedContext, KeyError> {

@@ -16,6 +16,8 @@ use motemix_directory::Epoch;
 
 use super::RuntimeError;
 use crate::NodeConfig;
+use crate::clock::unix_seconds;
+use crate::documents::Folder;
 use crate::keys::{NodeKey, birth_of};
 use crate::store::birth::{Birth, is_machine};
 use crate::store::{Mark, ReplayLogs, StoreError};
@@ -62,7 +64,8 @@ pub(super) fn claim(
             "{doubt}: mix keys may have been used elsewhere, so they were dropped and new ones are made; the node takes \
              part again with the first network document that names the new ones"
         );
-        return renew(config, key, mark.as_ref(), logs);
+        *key = renew(config, key.epoch(), mark.as_ref(), logs)?;
+        return Ok(());
     }
     let mark = match mark {
         Some(mark) if key.place().is_some_and(|place| names(place.mark.as_ref(), &mark)) => mark,
@@ -82,32 +85,53 @@ pub(super) fn claim(
     Ok(())
 }
 
-/// Drops the mix keys of a node that does not run, and makes new ones.
+/// Drops the mix keys of a node that does not run, and makes new ones: also where the key file is
+/// gone, empty or damaged.
 ///
 /// # Errors
-/// The node runs, or the system refuses.
+/// The node runs, others may use the key file, nothing says which epoch it is, or the system
+/// refuses.
 pub fn renew_keys(config: &NodeConfig) -> Result<Epoch, RuntimeError> {
-    let mut key = NodeKey::load(&config.key)?;
     let mut logs = ReplayLogs::open(&config.state)?;
     let mark = Mark::open(&config.state)?;
-    renew(config, &mut key, mark.as_ref(), &mut logs)?;
-    Ok(key.epoch())
+    let key = match NodeKey::load(&config.key) {
+        Ok(key) => key.epoch(),
+        // What it was is no matter: nothing of it is used again.
+        Err(error) if error.problem.is_lost() => match (mark.as_ref(), present(config)) {
+            (Some(mark), _) => mark.erased(),
+            (None, Some(epoch)) => epoch,
+            (None, None) => return Err(error.into()),
+        },
+        Err(error) => return Err(error.into()),
+    };
+    Ok(renew(config, key, mark.as_ref(), &mut logs)?.epoch())
 }
 
+/// An epoch that is not later than the present one, and not long ago: by the clock, or by the
+/// documents that the node has.
+fn present(config: &NodeConfig) -> Option<Epoch> {
+    if let Some(section) = &config.directory {
+        let epoch = unix_seconds().0 / section.epoch_length.as_secs().max(1);
+        return u32::try_from(epoch).ok().map(Epoch);
+    }
+    Folder::new(&config.documents).epochs().ok()?.first().copied()
+}
+
+/// Puts a new key in place of one of this epoch, for its epoch and those after it.
 fn renew(
     config: &NodeConfig,
-    key: &mut NodeKey,
+    key: Epoch,
     mark: Option<&Mark>,
     logs: &mut ReplayLogs,
-) -> Result<(), RuntimeError> {
+) -> Result<NodeKey, RuntimeError> {
     // No key comes back of an epoch that either of them knows to be over.
-    let epoch = mark.map_or(key.epoch(), |mark| mark.erased().max(key.epoch()));
+    let epoch = mark.map_or(key, |mark| mark.erased().max(key));
     logs.remove_older_than(Epoch(u32::MAX))?;
     // Until the key file is another one, each start comes here again.
     let new = Mark::make(&config.state, epoch, true, std::iter::empty())?;
-    *key = NodeKey::renew(&config.key, epoch, new.birth())?;
+    let key = NodeKey::renew(&config.key, epoch, new.birth())?;
     logs.keep(new);
-    Ok(())
+    Ok(key)
 }
 
 /// Whether a key file that has this names the mark.

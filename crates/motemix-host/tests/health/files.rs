@@ -1,5 +1,6 @@
 //! Files that are gone, cut, or no files.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -7,10 +8,12 @@ use std::time::Duration;
 
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
 use crate::{wait_until, words};
+use motemix_directory::Epoch;
 use motemix_host::clock::unix_seconds;
 use motemix_host::control::{Request, Response};
 use motemix_host::health::{Concern, State};
 use motemix_host::store::Inbox;
+use motemix_host::{Setup, renew_keys, run};
 
 #[test]
 fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {
@@ -157,4 +160,36 @@ fn keys_whose_replay_log_is_gone_or_cut_are_made_anew() {
         assert_eq!(node.status().epoch, u64::from(FIRST_EPOCH));
         node.stop();
     }
+}
+
+#[test]
+fn keys_that_are_lost_or_damaged_are_made_anew_when_somebody_asks_for_that() {
+    let network = Network::new();
+    hours(&network);
+    let config = network.config(0);
+    start(network.config(0)).stop();
+    let mark = network.path("mix-1/state/replay-mark");
+    let lose = [
+        |key: &Path| std::fs::write(key, ""),
+        |key: &Path| std::fs::write(key, "motemix node key 1\nepoch 7\n"),
+        |key: &Path| std::fs::remove_file(key),
+    ];
+    for (without_mark, lose) in [false, true].into_iter().flat_map(|mark| lose.map(|lose| (mark, lose))) {
+        if without_mark {
+            std::fs::remove_file(&mark).unwrap();
+        }
+        lose(&config.key).unwrap();
+        let refused = run(&config, Setup::default(), |_| {}).unwrap_err().to_string();
+        assert!(refused.contains("`motemix node renew-keys`"), "{refused}");
+        assert_eq!(renew_keys(&config).unwrap(), Epoch(FIRST_EPOCH));
+        // Nothing that passed with the old keys can pass again: no document names the new ones yet.
+        let node = start(network.config(0));
+        let told = words(&node.status().health, Concern::Documents);
+        assert!(told.contains("keys were made anew"), "{told}");
+        node.stop();
+    }
+    // Others may have read this one, and have to be kept out first.
+    let exposed = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(&config.key, exposed).unwrap();
+    assert!(renew_keys(&config).unwrap_err().to_string().contains("chmod 600"));
 }

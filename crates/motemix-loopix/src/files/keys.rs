@@ -61,9 +61,9 @@ pub fn load_secret(path: &Path) -> Result<Box<Scalar>, FileError> {
 
 fn read_secret(path: &Path) -> Result<Box<Scalar>, FileError> {
     let bytes = disk::read(path, LONGEST)?;
-    decode_secret(&bytes)
-        .map(Box::new)
-        .map_err(|problem| wrong(path, "", problem, "restore the file from a backup or make a new key"))
+    decode_secret(&bytes).map(Box::new).map_err(|problem| {
+        wrong(path, "", problem, "restore the file from a backup, or make a new key: `motemix loopix renew`")
+    })
 }
 
 /// Writes a secret key that only its owner may read; a key that is there stays.
