@@ -11,6 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -126,7 +127,9 @@ fn nodes_that_wait_for_their_first_document_start_and_call_nobody() {
     for node in nodes {
         let config = network.config(node);
         let text = fs::read_to_string(&config).unwrap();
-        let section = "[directory]\nfrom = [\"127.0.0.1:1\"]\nepoch_length = \"24h\"\nserve = false";
+        let serve = node == "mix-1";
+        let section =
+            format!("[directory]\nfrom = [\"127.0.0.1:1\"]\nepoch_length = \"24h\"\nserve = {serve}");
         fs::write(&config, format!("{text}\n{section}\n")).unwrap();
     }
     let running = Running::up(network);
@@ -135,6 +138,17 @@ fn nodes_that_wait_for_their_first_document_start_and_call_nobody() {
     let answer = healthz(&running, "mix-1");
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("starting: documents: "), "{answer}");
     assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 503 "));
+    // Others hear whether it takes part, and not why.
+    let at = running.status_of("mix-1")["status"]["listen"][0].as_str().unwrap().to_owned();
+    let for_all = || {
+        let mut stream = TcpStream::connect(&at).unwrap();
+        write!(stream, "GET /readyz HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = for_all();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("it has no network document"), "{answer}");
     let metrics = get(&running, "mix-1", "/metrics");
     for line in ["motemix_health -1", "motemix_health_of{concern=\"documents\"} -1"] {
         assert!(metrics.lines().any(|told| told == line), "{line}: {metrics}");
@@ -146,6 +160,7 @@ fn nodes_that_wait_for_their_first_document_start_and_call_nobody() {
     fs::rename(&elsewhere, &documents).unwrap();
     wait_until("all begin", || nodes.iter().all(|node| concern(&running, node, "documents").is_none()));
     assert!(readyz(&running, "mix-1").starts_with("HTTP/1.1 200 "));
+    assert!(for_all().ends_with("\r\n\r\nready\n"), "{}", for_all());
     for node in nodes {
         let log = fs::read_to_string(running.0.path(&format!("nodes/{node}/node.log"))).unwrap();
         let calls: Vec<_> = log

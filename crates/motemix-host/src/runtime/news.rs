@@ -24,6 +24,7 @@ use crate::config::{DirectoryConfig, NodeConfig};
 use crate::descriptor::{DescribeError, KEYS_AHEAD, describe};
 use crate::documents::{Folder, listed};
 use crate::keys::{IdentityKeyFile, NodeKey};
+use crate::metrics::Told as _;
 use crate::rng::HostRng;
 use crate::store::file;
 use crate::web::{self, Answer, Asked, Site, WebError};
@@ -65,7 +66,8 @@ pub(super) fn start(
         for address in listen {
             let failed = |error| RuntimeError::Bind("directory.serve", *address, error);
             let listener = web::listen(*address).map_err(failed)?;
-            spawn_local(web::serve(listener, Rc::clone(&folder)));
+            let site = NodeSite { folder: Rc::clone(&folder), shared: shared.clone() };
+            spawn_local(web::serve(listener, Rc::new(site)));
         }
     }
     let herald = match &section.identity {
@@ -97,13 +99,26 @@ pub(super) fn start(
     Ok(())
 }
 
-impl Site for Folder {
+/// What everybody may ask a node: for documents, and whether it takes part in the present epoch.
+struct NodeSite {
+    folder: Rc<Folder>,
+    shared: Shared,
+}
+
+impl Site for NodeSite {
     fn takes(&self, _: &str) -> Option<usize> {
         None
     }
 
     fn answer(&self, asked: Asked) -> Answer {
-        Self::answer(self, &asked.path).unwrap_or_else(Answer::nothing)
+        if asked.path == "/readyz" {
+            // Why not, it says to its own operator.
+            return match self.shared.unready() {
+                None => Answer::text(200, "ready\n"),
+                Some(_) => Answer::text(503, "it has no network document in force that names its keys\n"),
+            };
+        }
+        self.folder.answer(&asked.path).unwrap_or_else(Answer::nothing)
     }
 }
 

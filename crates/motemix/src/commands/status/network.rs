@@ -88,6 +88,9 @@ struct Answer {
     latest: Option<u32>,
     /// Whether it has the present document; `null` if it does not answer.
     has_present: Option<bool>,
+    /// Whether it is ready: of a node, whether it takes part in the present epoch; `null` if it
+    /// does not say.
+    ready: Option<bool>,
     /// How far its clock is ahead of this machine's.
     clock_ahead_s: Option<i64>,
     #[serde(skip)]
@@ -222,7 +225,19 @@ async fn ask(addresses: &[String]) -> Answer {
             Ok(web::Dated { body: Some(list), ahead_s }) => {
                 let epochs = listed(&list);
                 let latest = epochs.iter().max().map(|epoch| epoch.0);
-                return Answer { up: true, latest, clock_ahead_s: ahead_s, epochs, ..Answer::default() };
+                let ready = match web::get(at, "/readyz", LIST_LEN, PATIENCE).await {
+                    Ok(Some(_)) => Some(true),
+                    Err(web::WebError::Refused { status: 503, .. }) => Some(false),
+                    _ => None,
+                };
+                return Answer {
+                    up: true,
+                    latest,
+                    ready,
+                    clock_ahead_s: ahead_s,
+                    epochs,
+                    ..Answer::default()
+                };
             }
             Ok(_) => problems.push(format!("{at}: it gives out no documents")),
             Err(error) => problems.push(error.to_string()),
@@ -330,6 +345,11 @@ fn worries(report: &Report) -> Vec<String> {
         if answer.has_present == Some(false) {
             say(format!("has no document of epoch {}", report.epoch));
         }
+        if answer.ready == Some(false) && answer.has_present == Some(true) {
+            say("takes no part in this epoch: its keys are others than the document names, as after a restore, or it \
+                 has just started; `motemix status --config` there says until when"
+                .to_owned());
+        }
         if let Some(ahead) = answer.clock_ahead_s.filter(|ahead| ahead.abs() > SKEW_S) {
             let way = if ahead > 0 { "ahead of" } else { "behind" };
             say(format!(
@@ -339,4 +359,32 @@ fn worries(report: &Report) -> Vec<String> {
         }
     }
     report::by_words(&said, "places")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_sits_out_its_epochs_is_not_taken_for_one_that_is_well() {
+        let node = |name: &str, ready| Node {
+            name: name.to_owned(),
+            id: 1,
+            role: "mix",
+            layer: Some(0),
+            addresses: Vec::new(),
+            answer: Answer { up: true, has_present: Some(true), ready, ..Answer::default() },
+        };
+        let report = Report {
+            network: "orchard".to_owned(),
+            epoch: 7,
+            valid_until: 0,
+            from: "north.example:7000".to_owned(),
+            unproven: false,
+            places: Vec::new(),
+            nodes: vec![node("mix-1", Some(false)), node("mix-2", Some(true)), node("mix-3", None)],
+        };
+        let said = worries(&report);
+        assert!(said.len() == 1 && said[0].starts_with("mix-1: takes no part in this epoch: "), "{said:?}");
+    }
 }
