@@ -32,7 +32,8 @@ impl Documents {
     /// Until when the documents last without a gap, from the one in force on, as far as `horizon`.
     ///
     /// Reads one new document a call, so that a node does not stand still for it: `None` until all
-    /// of them have been read, and where the folder cannot be. `usable` says what is wrong with a document for this node.
+    /// of them have been read, and where the folder cannot be. `usable` says what is wrong with a
+    /// document for this node.
     pub fn last(
         &self,
         outlook: &mut Outlook,

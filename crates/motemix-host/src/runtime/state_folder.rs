@@ -32,8 +32,8 @@ impl StateFolder {
         let (from, to) = moved_above(self.was_at.as_ref().unwrap_or(&self.path), &is_at);
         let to = to.display();
         Some(format!(
-            "{} was moved to {to} while the node ran, which finds its files and later documents no more; start it \
-             again there: of a network on this machine `motemix net down {to}`, then `motemix net up {to}`",
+            "{} was moved to {to} while the node ran, and it still looks for files and documents where they were; start \
+             it again: of a network on this machine, all with `motemix net down {to}`, then `motemix net up {to}`",
             from.display()
         ))
     }

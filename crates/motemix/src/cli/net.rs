@@ -118,9 +118,9 @@ pub struct NetDown {
 /// counted.
 ///
 /// A node is `down` if it has no process, and shows `no answer` if its process does not answer.
-/// Health is `ok`, `starting` (it does not do all of its work yet, and nobody has to act), `warning`
-/// (it works, and something has to be done) or `failing`. Each reason is a line below the table,
-/// with a remedy. The exit status is 1 if a node is down, does not answer or is failing.
+/// Health is `ok`, `starting` (it does not do all of its work yet, and nobody has to act),
+/// `warning` (it works, and something has to be done) or `failing`. Each reason is a line below the
+/// table, with a remedy. The exit status is 1 if a node is down, does not answer or is failing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
