@@ -52,8 +52,14 @@ pub enum ControlProblem {
     #[error("no node is running here; start it with `motemix node`")]
     NotRunning,
     /// Another node listens there.
-    #[error("a node is running here already; stop it, or give this one a `state` of its own")]
-    InUse,
+    #[error(
+        "in use{}: a node runs here already, or a `motemix send` does its work; stop it or wait for its end, or give \
+         this one a `state` of its own", .by.as_ref().map_or_else(String::new, |by| format!(" by {by}"))
+    )]
+    InUse {
+        /// Its process, as far as the system tells.
+        by: Option<String>,
+    },
     /// Unix-domain sockets have short names.
     #[error("the path is longer than a socket's may be; choose a shorter `state`")]
     TooLong,

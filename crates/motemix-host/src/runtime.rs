@@ -190,19 +190,20 @@ async fn start(
     // First, so that a second start of a node hears that the node runs, and not that a port is in
     // use.
     let control = ControlServer::bind(config.control_socket())?;
+    // Whatever may refuse this start comes before keys are dropped.
+    let links = Links::open(config, setup.sockets)?;
+    let metrics = match &config.metrics {
+        Some(section) => Some(listen(section.listen).await?),
+        None => None,
+    };
     let mut logs = ReplayLogs::open(&config.state)?;
     claim::claim(config, &mut key, &mut logs)?;
     let found = match patience::look(config, &documents, &key, time.now()) {
         Err(error) if !patience::may_mend(config, &key, &error) => return Err(error),
         found => found,
     };
-    let links = Links::open(config, setup.sockets)?;
     let detailed = MetricsServer::bind_private(config.metrics_socket())?;
     let mailroom = Mailroom::open(config, setup.replies)?;
-    let metrics = match &config.metrics {
-        Some(section) => Some(listen(section.listen).await?),
-        None => None,
-    };
     let opened = Started {
         listen: links.addresses(),
         metrics: metrics.as_ref().and_then(|(address, _)| *address),

@@ -108,14 +108,13 @@ pub enum StoreProblem {
         /// The folder, for the remedy.
         folder: PathBuf,
     },
-    /// The folder belongs to another user than root, who runs this.
-    #[error(
-        "it belongs to {user}, and this runs as root: what root writes there its owner cannot use later; run it as \
-         that user: `sudo -u {user} …`"
-    )]
+    /// The folder belongs to another user than the one who runs this.
+    #[error("it belongs to {user}, {why}; run it as that user: `sudo -u {user} …`")]
     OfAnother {
         /// The owner as `sudo -u` takes it.
         user: String,
+        /// Why nobody else may use it.
+        why: &'static str,
     },
     /// The system refuses.
     #[error("{0}; check the folder, its permissions and its free space")]
@@ -145,19 +144,33 @@ pub fn own_folder(folder: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// That is so.
 pub fn refuse_root(folder: &Path) -> Result<(), StoreError> {
-    refuse_root_as(geteuid().is_root(), folder)
-}
-
-fn refuse_root_as(is_root: bool, folder: &Path) -> Result<(), StoreError> {
-    let Some(owner) = fs::metadata(folder).ok().map(|found| found.uid()).filter(|_| is_root) else {
-        return Ok(());
-    };
-    if Uid::from_raw(owner).is_root() {
+    if !geteuid().is_root() {
         return Ok(());
     }
-    let name = User::from_uid(Uid::from_raw(owner)).ok().flatten().map(|user| user.name);
+    check_owner(geteuid(), folder, "and this runs as root: what root writes there its owner cannot use later")
+}
+
+/// Refuses everybody but root and the owner of a folder, for what looks after processes of its
+/// owner and their files.
+///
+/// # Errors
+/// That is so.
+pub fn refuse_others(folder: &Path) -> Result<(), StoreError> {
+    if geteuid().is_root() {
+        return Ok(());
+    }
+    check_owner(geteuid(), folder, "and its processes and files are that user's")
+}
+
+fn check_owner(me: Uid, folder: &Path, why: &'static str) -> Result<(), StoreError> {
+    let Ok(found) = fs::metadata(folder) else { return Ok(()) };
+    let owner = Uid::from_raw(found.uid());
+    if owner == me {
+        return Ok(());
+    }
+    let name = User::from_uid(owner).ok().flatten().map(|user| user.name);
     let user = name.unwrap_or_else(|| format!("'#{owner}'"));
-    Err(StoreError::new(folder, StoreProblem::OfAnother { user }))
+    Err(StoreError::new(folder, StoreProblem::OfAnother { user, why }))
 }
 
 impl StoreError {
@@ -194,7 +207,11 @@ mod tests {
         let said = refuse_root(folder.path()).unwrap_err().to_string();
         assert!(said.starts_with(&format!("{}: ", folder.path().display())), "{said}");
         assert!(said.ends_with("`sudo -u '#4000000' …`"), "{said}");
-        refuse_root_as(false, folder.path()).unwrap();
+        refuse_others(folder.path()).unwrap();
+        // Whose the folder is goes on, and a stranger does not.
+        check_owner(Uid::from_raw(4_000_000), folder.path(), "and it is not yours").unwrap();
+        let said = check_owner(Uid::from_raw(4_000_001), folder.path(), "and it is not yours").unwrap_err();
+        assert!(said.to_string().contains("it belongs to '#4000000', and it is not yours"), "{said}");
         let nobody = User::from_name("nobody").unwrap().unwrap();
         chown(folder.path(), Some(nobody.uid.as_raw()), None).unwrap();
         let said = refuse_root(folder.path()).unwrap_err().to_string();

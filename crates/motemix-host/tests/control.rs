@@ -167,7 +167,8 @@ async fn a_second_node_is_refused_and_a_dead_one_s_socket_replaced() {
 
     let _first = ControlServer::bind(&socket).unwrap();
     let error = ControlServer::bind(&socket).unwrap_err();
-    assert!(matches!(error.problem, ControlProblem::InUse), "{error:?}");
+    let here = format!("process {}", std::process::id());
+    assert!(matches!(&error.problem, ControlProblem::InUse { by: Some(by) } if *by == here), "{error:?}");
 }
 
 #[tokio::test]

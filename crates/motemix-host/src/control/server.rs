@@ -104,8 +104,8 @@ impl ControlServer {
 /// Somebody listens there already, the path is too long, or the system refuses.
 pub fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
     let failed = |error| ControlError::io(path, error);
-    if StdStream::connect(path).is_ok() {
-        return Err(ControlError::new(path, ControlProblem::InUse));
+    if let Ok(stream) = StdStream::connect(path) {
+        return Err(ControlError::new(path, ControlProblem::InUse { by: who_listens(stream) }));
     }
     // Private before it has the name that others look for.
     let mut early = path.as_os_str().to_owned();
@@ -121,6 +121,19 @@ pub fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
     })?;
     fs::rename(&early, path).map_err(failed)?;
     Ok(listener)
+}
+
+/// The process at the other end, and which command of this program it is.
+fn who_listens(stream: StdStream) -> Option<String> {
+    stream.set_nonblocking(true).ok()?;
+    let pid = UnixStream::from_std(stream).ok()?.peer_cred().ok()?.pid()?;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    // No more of the line: it may have a message.
+    let command = ["send", "node", "loopix", "broker"]
+        .into_iter()
+        .find(|command| line.split(|byte| *byte == 0).skip(1).any(|word| word == command.as_bytes()));
+    let command = command.map_or_else(String::new, |command| format!(" (`motemix {command}`)"));
+    Some(format!("process {pid}{command}"))
 }
 
 /// Connections that may wait to be accepted.

@@ -193,3 +193,21 @@ fn keys_that_are_lost_or_damaged_are_made_anew_when_somebody_asks_for_that() {
     std::fs::set_permissions(&config.key, exposed).unwrap();
     assert!(renew_keys(&config).unwrap_err().to_string().contains("chmod 600"));
 }
+
+#[test]
+fn a_copy_whose_port_is_in_use_keeps_its_keys() {
+    let network = Network::new();
+    hours(&network);
+    let (config, key) = (network.config(0), network.path("mix-1/node.key"));
+    start(network.config(0)).stop();
+    // As in a copy for a try: the mark belongs to another file.
+    std::fs::remove_file(network.path("mix-1/state/replay-mark")).unwrap();
+    let before = std::fs::read(&key).unwrap();
+    let original = std::net::UdpSocket::bind(network.addresses[0]).unwrap();
+    let refused = run(&config, Setup::default(), |_| {}).unwrap_err().to_string();
+    assert!(refused.contains(&network.addresses[0].to_string()), "{refused}");
+    assert_eq!(std::fs::read(&key).unwrap(), before);
+    drop(original);
+    start(config).stop();
+    assert_ne!(std::fs::read(&key).unwrap(), before);
+}

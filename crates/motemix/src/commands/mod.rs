@@ -92,7 +92,13 @@ fn refuse_root(folder: &Path) -> Result<(), Failure> {
     motemix_host::store::refuse_root(folder).map_err(Failure::broken)
 }
 
-/// The same for what a node writes: its state folder, or the one in which that is to be made.
+/// Refuses everybody but root and the owner of the folder of a network whose processes are stopped.
+fn refuse_others(folder: &Path) -> Result<(), Failure> {
+    motemix_host::store::refuse_others(folder).map_err(Failure::broken)
+}
+
+/// As [`refuse_root`] for what a node writes: its state folder, or the one in which that is to be
+/// made.
 fn refuse_root_as_node(config: &NodeConfig) -> Result<(), Failure> {
     let state = &config.state;
     match state.parent() {

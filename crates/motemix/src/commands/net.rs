@@ -2,7 +2,7 @@
 
 mod status;
 
-use super::{load_config, refuse_root};
+use super::{load_config, refuse_others, refuse_root};
 use crate::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
 use crate::failure::Failure;
 use crate::network::documents::Calendar;
@@ -114,6 +114,7 @@ pub fn up(args: &NetUp) -> Result<(), Failure> {
     let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
     let nodes = nodes_of(&network)?;
     refuse_root(network.path())?;
+    refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     for (node, config) in nodes {
         let config = config?;
@@ -205,6 +206,7 @@ impl How {
 pub fn down(args: &NetDown) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     let nodes = nodes_of(&network)?;
+    refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     let (mut rows, mut broken) = (DownRows::default(), None);
     for (node, config) in nodes {

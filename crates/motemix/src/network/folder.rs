@@ -19,7 +19,7 @@ pub fn no_nodes(folder: &Path, error: &io::Error, init: &str) -> Failure {
         ErrorKind::PermissionDenied => {
             "networks belong to the user who made them; become that user".to_owned()
         }
-        _ => format!("make a network with `{init}`"),
+        _ => format!("check the path, or make a network with `{init}`"),
     };
     Failure::broken(format!("{}: {error}; {remedy}", folder.display()))
 }

@@ -156,7 +156,7 @@ fn store_failure(error: StoreError) -> Failure {
 fn serve_failure(error: ServeError) -> Failure {
     match error {
         ServeError::Store(error) => store_failure(error),
-        ServeError::Local(ControlError { ref socket, problem: ControlProblem::InUse }) => {
+        ServeError::Local(ControlError { ref socket, problem: ControlProblem::InUse { .. } }) => {
             let said =
                 "a broker runs on this folder already; stop it, or give this one another folder (--data)";
             Failure::failed(format!("{}: {said}", socket.display()))

@@ -1,7 +1,7 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
 use super::super::net::{DownRows, How};
-use super::super::refuse_root;
+use super::super::{refuse_others, refuse_root};
 use super::directory::address;
 use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
 use crate::failure::Failure;
@@ -61,6 +61,7 @@ pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     let nodes = loopix::nodes_of(&network)?;
     refuse_root(network.path())?;
+    refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     for (node, entry) in nodes {
         let mut row = Up::of(&entry);
@@ -136,6 +137,7 @@ impl Up {
 pub fn down(args: &LoopixNetDown) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
     let nodes = loopix::folders(&network)?;
+    refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     let mut rows = DownRows::default();
     for node in nodes {
