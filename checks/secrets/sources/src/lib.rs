@@ -16,7 +16,7 @@ pub mod keys {
 
     use zeroize::Zeroizing;
 
-    const TITLE: &str = "a key";
+    const KIND: file::Kind = file::Kind { title: "a key", remedy: "make another" };
 
     /// What no check calls: texts are in memory.
     fn open(path: &Path) -> io::Result<File> {
@@ -29,14 +29,14 @@ pub mod keys {
 
     /// The text of a key file with this seed.
     pub fn write(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {
-        let mut text = Zeroizing::new([TITLE.as_bytes(), b"\n"].concat());
+        let mut text = Zeroizing::new([KIND.title.as_bytes(), b"\n"].concat());
         file::push_seed(&mut text, "seed", seed);
         text
     }
 
     /// The seed in a key file.
     pub fn read(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
-        file::Lines::below(Path::new(""), text, TITLE).ok()?.last_seed("seed", "a seed").ok()
+        file::Lines::below(Path::new(""), text, KIND).ok()?.last_seed("seed", "a seed").ok()
     }
 }
 

@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::store::file::typed;
+
 /// An open folder and the path that it was opened by.
 #[derive(Debug)]
 pub(super) struct StateFolder {
@@ -30,11 +32,12 @@ impl StateFolder {
         }
         let is_at = place_of(&self.folder).filter(|path| self.is_at(path))?;
         let (from, to) = moved_above(self.was_at.as_ref().unwrap_or(&self.path), &is_at);
-        let to = to.display();
+        let typed = typed(to);
         Some(format!(
-            "{} was moved to {to} while the node ran, and it still looks for files and documents where they were; start \
-             it again: of a network on this machine, all with `motemix net down {to}`, then `motemix net up {to}`",
-            from.display()
+            "{} was moved to {} while the node ran, and it still looks for files and documents where they were; start \
+             it again: of a network on this machine, all with `motemix net down {typed}`, then `motemix net up {typed}`",
+            from.display(),
+            to.display()
         ))
     }
 

@@ -110,7 +110,7 @@ fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
 
 pub fn up(args: &NetUp) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
-    let folder = args.dir.path.display();
+    let folder = file::typed(&args.dir.path);
     let (mut rows, mut missing, mut silent) = (Vec::new(), Vec::new(), None);
     let nodes = nodes_of(&network)?;
     refuse_root(network.path())?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use motemix_host::store::file;
 use motemix_host::store::sqlite::{self, Guarded, Layout, mark_as_used, put_aside, put_unused_aside};
 use rusqlite::{OptionalExtension as _, params};
 
@@ -81,7 +82,7 @@ impl Replica {
         };
         let (of, place, batch): (String, _, _) = prepare().map_err(|error| sqlite.failure(error))?;
         if of != log {
-            let adopt = format!("`motemix adopt {}`", file.display());
+            let adopt = format!("`motemix adopt {}`", file::typed(&file));
             let remedy =
                 format!("choose another folder, or begin anew on purpose with what that stream has: {adopt}");
             return Err(refusal(&file, format!("it has a copy of {of}, not of {log}"), remedy));
@@ -163,7 +164,7 @@ pub(super) fn refused_copy(file: &Path) -> Option<StoreError> {
     let log = log.unwrap_or_else(|_| "a stream".to_owned());
     let remedy = format!(
         "name that stream with `--store`, or begin anew on purpose with nothing: `motemix adopt {}`",
-        file.display()
+        file::typed(file)
     );
     Some(refusal(file, format!("it is a copy of {log}, which this broker was not told of"), remedy))
 }

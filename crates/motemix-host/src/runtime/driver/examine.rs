@@ -378,7 +378,7 @@ impl<P: Profile + 'static> Driver<'_, P> {
                     format!("none of the last {lost} loops came back, for {}", span(lasts))
                 }
                 Silence::Broken { returned, sent } => {
-                    format!("only {returned} of {sent} loops came back since none did")
+                    format!("{returned} of {sent} loops came back since none did")
                 }
             };
             // What is known of neighbours says more than what may be.

@@ -56,7 +56,7 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
 }
 
 pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
-    let folder = args.dir.path.display();
+    let folder = file::typed(&args.dir.path);
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let network = NetworkDir::new(&args.dir.path);
     let nodes = loopix::nodes_of(&network)?;
@@ -180,7 +180,7 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
             "unknown".clone_into(&mut state);
         } else if matches!(found, Ok(None)) {
             down += 1;
-            let up = format!("`motemix loopix net up {}`", args.dir.path.display());
+            let up = format!("`motemix loopix net up {}`", file::typed(&args.dir.path));
             said.push((row.name.clone(), format!("does not run; {up} starts what is missing")));
         }
         if let Ok((entry, profile)) = &known {

@@ -12,6 +12,7 @@ use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
 use motemix_host::documents::{Documents, DocumentsError, Network};
 use motemix_host::health::State;
+use motemix_host::store::file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub fn status(args: &NetStatus) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let mut unreadable = None;
     let mut document = None;
-    let up = format!("`motemix net up {}`", args.dir.path.display());
+    let up = format!("`motemix net up {}`", file::typed(&args.dir.path));
     for (node, config) in nodes_of(&NetworkDir::new(&args.dir.path))? {
         let without = |pid, up: &str| {
             let none = || "-".to_owned();
