@@ -107,14 +107,15 @@ pub fn renew_keys(config: &NodeConfig) -> Result<Epoch, RuntimeError> {
     Ok(renew(config, key, mark.as_ref(), &mut logs)?.epoch())
 }
 
-/// An epoch that is not later than the present one, and not long ago: by the clock, or by the
-/// documents that the node has.
+/// An epoch that is not later than the present one, and not long ago: of the documents that the
+/// node has, or by the clock. A clock that is ahead moves no key where there are documents.
 fn present(config: &NodeConfig) -> Option<Epoch> {
-    if let Some(section) = &config.directory {
+    let of_documents = Folder::new(&config.documents).epochs().ok().and_then(|all| all.first().copied());
+    let by_clock = config.directory.as_ref().and_then(|section| {
         let epoch = unix_seconds().0 / section.epoch_length.as_secs().max(1);
-        return u32::try_from(epoch).ok().map(Epoch);
-    }
-    Folder::new(&config.documents).epochs().ok()?.first().copied()
+        u32::try_from(epoch).ok().map(Epoch)
+    });
+    [of_documents, by_clock].into_iter().flatten().min()
 }
 
 /// Puts a new key in place of one of this epoch, for its epoch and those after it.
