@@ -27,7 +27,7 @@ pub fn status(args: &LoopixStatus) -> Result<(), Failure> {
     }
     let mut table = Table::new([status.name.as_str(), ""]);
     table.row(["listens on".to_owned(), status.listen.join(", ")]);
-    table.row(["runs for".to_owned(), format!("{} s", status.uptime_s)]);
+    table.row(["runs for".to_owned(), report::length(status.uptime_s)]);
     for (name, count) in &status.counters {
         table.row([name.replace('_', " "), count.to_string()]);
     }
