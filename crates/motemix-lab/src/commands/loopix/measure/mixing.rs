@@ -358,7 +358,7 @@ fn ordered(
 ) -> Result<(Record, Vec<Instant>)> {
     let through = seen.iter().filter(|seen| seen.tap == mixes.len()).count();
     if through != packets.len() {
-        bail!("{through} of {} packets came through; {TOO_BUSY}", packets.len(),);
+        bail!("{through} of {} packets came through; {TOO_BUSY}", packets.len());
     }
     let entered = sent.into_iter().zip(packets).map(|(at, packet)| (at, None, Some(packet.first)));
     let mut passed = Vec::new();
