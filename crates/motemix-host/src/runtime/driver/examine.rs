@@ -377,9 +377,8 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 Silence::Whole { lost, lasts } => {
                     format!("none of the last {lost} loops came back, for {}", span(lasts))
                 }
-                Silence::Broken { returned, sent } => {
-                    format!("{returned} of {sent} loops came back since none did")
-                }
+                // Without figures, which would differ from node to node.
+                Silence::Broken => "few loops have come back since none did".to_owned(),
             };
             // What is known of neighbours says more than what may be.
             let (cause, passes) = worries.unwrap_or_else(|| {

@@ -18,8 +18,8 @@ const SOON: u64 = 9;
 pub(super) enum Silence {
     /// None of those that were sent since one came back, for so long.
     Whole { lost: u64, lasts: Duration },
-    /// So many came back since none did, of those that were sent since then.
-    Broken { returned: u64, sent: u64 },
+    /// Too few came back since none did.
+    Broken,
 }
 
 /// What loops did up to now.
@@ -28,9 +28,9 @@ pub(super) struct LoopReturns {
     returned: u64,
     /// Loops that had been sent when the last one came back, and when that was seen.
     heard: Option<(u64, Instant)>,
-    /// Loops that had been sent and that had come back when none had for too long: at the end of
-    /// the silence, and when the trial began that is under way.
-    ended: Option<[(u64, u64); 2]>,
+    /// Loops that had been sent and that had come back when the trial began that is under way:
+    /// with the end of the silence, or of an earlier trial.
+    trial: Option<(u64, u64)>,
 }
 
 impl LoopReturns {
@@ -48,25 +48,21 @@ impl LoopReturns {
         let (sent_then, since) = *self.heard.get_or_insert((sent, now));
         let (lost, lasts) = (sent.saturating_sub(sent_then), now.saturating_duration_since(since));
         if lost >= LOOPS && lasts > longest {
-            self.ended = Some([(sent, returned); 2]);
+            self.trial = Some((sent, returned));
             return Some(Silence::Whole { lost, lasts });
         }
-        let [end, begin] = self.ended?;
-        let since = |(sent_then, returned_then): (u64, u64)| {
-            let returned = returned.saturating_sub(returned_then);
-            // Those that were under way come back as well.
-            (sent.saturating_sub(sent_then).max(returned), returned)
-        };
-        let (more, back) = since(begin);
+        let (sent_then, returned_then) = self.trial?;
+        let back = returned.saturating_sub(returned_then);
+        // Those that were under way come back as well.
+        let more = sent.saturating_sub(sent_then).max(back);
         if back >= BACK && back * TRIAL >= more * BACK || back >= SOON && back * 4 >= more * 3 {
-            self.ended = None;
+            self.trial = None;
             return None;
         }
         if more >= TRIAL {
-            self.ended = Some([end, (sent, returned)]);
+            self.trial = Some((sent, returned));
         }
-        let (sent, returned) = since(end);
-        Some(Silence::Broken { returned, sent })
+        Some(Silence::Broken)
     }
 }
 
@@ -126,8 +122,8 @@ mod tests {
         assert_eq!(see(9, 20, 0), None, "a loop may take longer");
         let lasts = Duration::from_secs(20);
         assert_eq!(see(20, 40, 0), Some(Silence::Whole { lost: 40, lasts }));
-        assert_eq!(see(21, 42, 1), Some(Silence::Broken { returned: 1, sent: 2 }));
-        assert_eq!(see(30, 120, 2), Some(Silence::Broken { returned: 2, sent: 80 }));
+        assert_eq!(see(21, 42, 1), Some(Silence::Broken));
+        assert_eq!(see(30, 120, 2), Some(Silence::Broken));
         assert_eq!(see(31, 144, 26), None);
     }
 }
