@@ -134,7 +134,8 @@ fn a_program_measures_and_what_it_does_wrong_is_told_until_it_does_it_right() {
 fn a_message_that_no_packet_carries_is_refused() {
     let running = up();
     let mote = running.0.config("mote-1");
-    motemix(["send", "--config", mote.to_str().unwrap(), &"x".repeat(104)]).fails(1, &["103"]);
+    motemix(["send", "--config", mote.to_str().unwrap(), &"x".repeat(104)])
+        .fails(2, &["has 104 bytes", "carries 103"]);
     motemix(["send", "--config", mote.to_str().unwrap(), "--to", "nobody", "text"]).fails(1, &["nobody"]);
     motemix(["send", "--config", mote.to_str().unwrap(), ""]).fails(2, &["nothing to send"]);
 }
