@@ -43,6 +43,7 @@ impl Broker {
                 ["motemix:", "identity", identity, "", algorithm, ..] => {
                     identities.push((identity.to_owned(), algorithm.to_owned()));
                 }
+                ["motemix:", "of", ..] => assert!(line.contains(" network"), "{line}"),
                 _ => panic!("{line}"),
             }
         }
