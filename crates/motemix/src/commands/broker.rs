@@ -68,7 +68,7 @@ async fn ask_as(
 fn hint(code: Code, audience: &For) -> &'static str {
     match code {
         Code::FORBIDDEN if audience.audience.is_empty() => {
-            "; if the broker is of a network, name that with --audience, as its first lines do"
+            "; if the broker is of a network, name that with --audience; its first lines say it"
         }
         _ => "",
     }
