@@ -94,9 +94,13 @@ pub(crate) fn score(
     let [there, round_trip] =
         [Way::There, Way::RoundTrip].map(|way| Lesson::of(traffic, evidence, way, interval));
     let estimates = [&there, &round_trip].map(|lesson| lesson.estimate(nodes));
-    let single = |way| judge(traffic, evidence, |at| evidence.heard[at].senders(way, nodes));
-    let [judged_there, judged_round_trip] =
-        estimates.each_ref().map(|estimate| judge(traffic, evidence, |at| estimate.senders(at)));
+    let single = |way, at: usize| evidence.heard[at].senders(way, nodes);
+    // Who learned nothing keeps what each message says by itself, to the last bit.
+    let learned = |lesson: &Lesson, estimate: &Estimate<'_>, at| {
+        if lesson.prior == Prior::default() { single(lesson.way, at) } else { estimate.senders(at) }
+    };
+    let judged_there = judge(traffic, evidence, |at| learned(&there, &estimates[0], at));
+    let judged_round_trip = judge(traffic, evidence, |at| learned(&round_trip, &estimates[1], at));
     let matched = (sweeps > 0).then(|| {
         let candidates = learn::candidates(traffic, evidence, &estimates[1], interval);
         let senders = learn::matched(&candidates, nodes, round_trip.prior, sweeps, scenario.seed);
@@ -104,15 +108,15 @@ pub(crate) fn score(
     });
     if let Some(findings) = findings {
         *findings = Findings::of(traffic.transfers(), evidence, nodes, |at| {
-            estimates.each_ref().map(|estimate| estimate.senders(at))
+            [learned(&there, &estimates[0], at), learned(&round_trip, &estimates[1], at)]
         });
     }
     let mut anonymity = Anonymity {
         traced: evidence.heard.len() as u64,
         untraced: evidence.untraced,
         most_bits: log2(traffic.network().nodes.iter().filter(|node| node.sends).count().max(1) as f64),
-        there: Guesses::of(&single(Way::There)),
-        round_trip: Guesses::of(&single(Way::RoundTrip)),
+        there: Guesses::of(&judge(traffic, evidence, |at| single(Way::There, at))),
+        round_trip: Guesses::of(&judge(traffic, evidence, |at| single(Way::RoundTrip, at))),
         with_habits: Learned {
             there: Guesses::of(&judged_there),
             round_trip: Guesses::of(&judged_round_trip),
@@ -144,6 +148,7 @@ pub(crate) fn score(
 
 /// What is to be learned from one part of the messages' ways.
 struct Lesson {
+    way: Way,
     messages: Vec<Message>,
     prior: Prior,
 }
@@ -155,7 +160,7 @@ impl Lesson {
         let phased = interval.map(|_| learn::messages(traffic, evidence, way, interval));
         let prior = learn::choose(&plain, phased.as_deref(), nodes);
         let messages = phased.filter(|_| prior.phases.is_some()).unwrap_or(plain);
-        Self { messages, prior }
+        Self { way, messages, prior }
     }
 
     fn estimate(&self, nodes: usize) -> Estimate<'_> {

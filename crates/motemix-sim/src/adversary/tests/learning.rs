@@ -4,7 +4,6 @@ use super::{delivery, transfer};
 use crate::adversary::dwell::{Dwell, Parts};
 use crate::adversary::findings::Findings;
 use crate::adversary::knowledge::{Known, Network};
-use crate::adversary::measure::Guesses;
 use crate::adversary::sniffer::Transfer;
 use crate::adversary::{Anonymity, Confessions, Delivery, conclude};
 use crate::random::{self, Purpose, below};
@@ -124,11 +123,6 @@ fn scenario(fixed: bool) -> Scenario {
     toml::from_str(&text).expect("a scenario")
 }
 
-/// Weights are in single precision.
-fn near(a: &Guesses, b: &Guesses) -> bool {
-    (a.entropy_bits - b.entropy_bits).abs() < 1e-6 && (a.first_guess - b.first_guess).abs() < 1e-9
-}
-
 #[test]
 fn habits_of_all_messages_name_senders_that_one_message_does_not() {
     let found = Crowd::new(Ways::FIXED, 40, 1).observed(true);
@@ -147,8 +141,8 @@ fn nothing_is_learned(each: u32, seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
         let found = Crowd::new(Ways::SHUFFLED, each, seed).observed(false);
         assert!(!found.with_habits.receivers && !found.with_habits.phases, "{seed}: {found:?}");
-        assert!(near(&found.with_habits.round_trip, &found.round_trip), "{seed}: {found:?}");
-        assert!(near(&found.with_habits.there, &found.there), "{seed}: {found:?}");
+        assert_eq!(found.with_habits.round_trip, found.round_trip, "{seed}");
+        assert_eq!(found.with_habits.there, found.there, "{seed}");
         assert_eq!(found.receivers_named, None);
     }
 }
