@@ -9,7 +9,6 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use async_nats::connection::State as Connected;
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, Info, RawMessageErrorKind, Republish, RetentionPolicy, StorageType, Stream,
 };
@@ -35,8 +34,6 @@ const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often the stream is looked at, should no server have told of a message.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long a published message is known by its id.
-const DUPLICATES: Duration = Duration::from_mins(2);
 /// Messages that are fetched at the same time.
 const AT_ONCE: usize = 32;
 /// Added by the server to what it tells of a stored message.
@@ -194,37 +191,34 @@ impl Connection {
         done.map_err(|said| self.problem(said, "are most of its servers running, and can they be reached?"))
     }
 
-    /// Stores a batch without changes, wherever the stream ends. Most servers acknowledge it, so
-    /// that all that was ever acknowledged stands before it: what a single server says of the end
-    /// may be old. It has no id, or servers could take it for one before. Returns its number.
-    pub(crate) fn mark(&self, messages: Vec<Message>) -> Result<u64, StoreError> {
-        let subject = format!("motemix.{}.{}", self.name, word(Kind::Changes));
-        let (context, start) = (self.context.clone(), self.start);
-        let marked = self.ask_within(start + 2 * ANSWER, async move {
-            let end = Instant::now() + start;
-            let last = publish(&context, &subject, &messages, None, end).await?;
-            last.ok_or_else(|| "it refuses a message that may stand anywhere".to_owned())
-        })?;
-        self.known.acknowledge(marked);
-        Ok(marked)
+    /// Stores a mark. Most servers acknowledge it, so that all that was ever acknowledged stands
+    /// before it: what a single server says of the end may be old. Returns its number.
+    pub(crate) fn mark(&self, mark: Message) -> Result<u64, StoreError> {
+        let limit = self.start;
+        let marked = self.publish_within(limit, Kind::Changes, vec![mark])?;
+        marked.last().copied().ok_or_else(|| self.problem("nothing was stored", "start again"))
     }
 
-    /// Publishes a batch, which is to follow message `after`. Returns its last message's number.
-    pub(crate) fn publish(&self, kind: Kind, messages: Vec<Message>, after: u64) -> Result<u64, StoreError> {
+    /// Publishes a batch. Returns its messages' numbers: it stands in the stream at least there.
+    pub(crate) fn publish(&self, kind: Kind, messages: Vec<Message>) -> Result<Vec<u64>, StoreError> {
+        self.publish_within(self.patience, kind, messages)
+    }
+
+    fn publish_within(
+        &self,
+        limit: Duration,
+        kind: Kind,
+        messages: Vec<Message>,
+    ) -> Result<Vec<u64>, StoreError> {
         let subject = format!("motemix.{}.{}", self.name, word(kind));
-        let (context, patience) = (self.context.clone(), self.patience);
-        let (stream, known) = (self.stream.clone(), Arc::clone(&self.known));
-        let published = self.ask(async move {
-            let end = Instant::now() + patience;
-            let last = publish(&context, &subject, &messages, Some(after), end).await?;
-            if last.is_none() {
-                known.note(end_after(&stream, &known, after, end).await?);
-            }
-            Ok(last)
+        let context = self.context.clone();
+        let stored = self.ask_within(limit + 2 * ANSWER, async move {
+            publish(&context, &subject, &messages, Instant::now() + limit).await
         })?;
-        let Some(last) = published else { return Err(StoreError::Behind) };
-        self.known.acknowledge(last);
-        Ok(last)
+        for sequence in &stored {
+            self.known.acknowledge(*sequence);
+        }
+        Ok(stored)
     }
 
     /// The messages of these numbers that are there.
@@ -311,7 +305,6 @@ fn config(settings: &Settings, most: u64) -> Config {
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: settings.replicas,
-        duplicate_window: DUPLICATES,
         republish: Some(Republish {
             source: format!("motemix.{name}.>"),
             destination: told(name),
@@ -402,65 +395,37 @@ async fn info(stream: &Stream, known: &Known) -> Result<Info, String> {
     Ok(info)
 }
 
-/// How far the stream goes, which is not to `after`: the servers said so.
-async fn end_after(stream: &Stream, known: &Known, after: u64, end: Instant) -> Result<u64, String> {
-    loop {
-        let problem = match info(stream, known).await {
-            Ok(info) if info.state.last_sequence > after => return Ok(info.state.last_sequence),
-            Ok(info) => format!("it goes to message {}, and went to {after}", info.state.last_sequence),
-            Err(problem) => problem,
-        };
-        if Instant::now() >= end {
-            return Err(problem);
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-/// Publishes until all is acknowledged; `None` if something else was stored first, and `after` is
-/// not the last message.
+/// Publishes until all is acknowledged. Whatever became of an attempt before: the same messages may
+/// stand in the stream more than once.
 async fn publish(
     context: &Context,
     subject: &str,
     messages: &[Message],
-    after: Option<u64>,
     end: Instant,
-) -> Result<Option<u64>, String> {
+) -> Result<Vec<u64>, String> {
     loop {
-        // Whatever became of an attempt before: a server knows its messages by their ids.
         let mut waiting = Vec::with_capacity(messages.len());
         let mut problem = None;
-        for (place, message) in messages.iter().enumerate() {
-            let after = after.map(|after| after + place as u64);
-            let sent = context.send_publish(subject.to_owned(), outgoing(message, after)).await;
-            match sent {
+        for message in messages {
+            match context.send_publish(subject.to_owned(), outgoing(message)).await {
                 Ok(acknowledgement) => waiting.push(acknowledgement),
                 Err(error) => problem = Some(error.to_string()),
             }
         }
-        let mut last = None;
+        let mut stored = Vec::with_capacity(messages.len());
         for acknowledgement in waiting {
             match timeout(ANSWER, acknowledgement.into_future()).await {
-                // A duplicate of something that is on its way, and may get lost.
-                Ok(Ok(said)) if said.sequence == 0 => problem = Some("it is being stored".to_owned()),
-                Ok(Ok(said)) => last = Some(said.sequence),
-                Ok(Err(error)) if is_behind(&error) => return Ok(None),
+                Ok(Ok(said)) => stored.push(said.sequence),
                 Ok(Err(error)) => problem = Some(error.to_string()),
                 Err(_) => problem = Some("no acknowledgement".to_owned()),
             }
         }
-        match (problem, last) {
-            (None, Some(last)) => return Ok(Some(last)),
-            (problem, _) if Instant::now() >= end => {
-                return Err(problem.unwrap_or_else(|| "nothing was stored".to_owned()));
-            }
-            _ => sleep(PAUSE).await,
+        match problem {
+            None => return Ok(stored),
+            Some(problem) if Instant::now() >= end => return Err(problem),
+            Some(_) => sleep(PAUSE).await,
         }
     }
-}
-
-fn is_behind(error: &PublishError) -> bool {
-    error.kind() == PublishErrorKind::WrongLastSequence
 }
 
 /// Asked once: whoever asks does so again later.

@@ -1,14 +1,14 @@
 //! A store for several brokers: a log of changes in a stream of NATS JetStream.
 //!
 //! ```text
-//! Store::commit ─ Batch: messages ─ publish, if nothing else came in between ─ Replica (SQLite)
-//! Store::news ─ what others published ─ Batch whole? ─ Replica ─ Broker::foreign
+//! Store::commit ─ Batch: messages ─ publish ─ does it count? ─ Replica (SQLite)
+//! Store::news ─ what others published ─ which batches count? ─ Replica ─ Broker::foreign
 //! ```
 //!
 //! The stream is the truth. Each broker has a copy of it in its folder, from which it begins, and
-//! which has what was published before. A batch of changes expects the last sequence number that
-//! the broker knows. So all brokers make the same changes in the same order, and a broker that was
-//! behind decides anew.
+//! which has what was published before. A batch of changes names the last batch that counts as far
+//! as its broker knows, and counts if none came in between. So all brokers make the same changes in
+//! the same order, and a broker that was behind decides anew.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use motemix_broker::state::{TopicId, Value};
-use motemix_broker::store::batch::{Batches, Kind, Logged, Message, Whole};
+use motemix_broker::store::batch::{Batches, Kind, Logged, Message, Place, Whole};
 use motemix_broker::store::{Counters, Replica, Retention, Store, StoreError, difference};
 use motemix_broker::{Change, Moment, State};
 use tokio::sync::Notify;
@@ -48,7 +48,7 @@ pub struct JetStream {
     connection: Connection,
     replica: Replica,
     batches: Batches,
-    /// The last message whose effect is known.
+    /// The last message that was taken in.
     at: u64,
     /// The last message of the last snapshot.
     snapshot_at: u64,
@@ -56,8 +56,10 @@ pub struct JetStream {
     /// Bytes of changes since then, and how many there may be.
     unwritten: u64,
     snapshot_bytes: u64,
-    /// Messages were removed that this broker has not seen: only a snapshot helps.
-    is_lost: bool,
+    /// The batch that this broker publishes; the number of its first message, if it counts.
+    ours: Option<(String, Option<u64>)>,
+    /// The stream begins after this message, as far as is known.
+    removed: u64,
     /// Fetched, and not dealt with.
     fetched: VecDeque<Logged>,
     /// In the copy, and not told to the broker.
@@ -77,21 +79,23 @@ impl JetStream {
         let (connection, stream) = Connection::open(settings, most)?;
         let replica = Replica::open(folder, retention, &stream.identity)?;
         let at = replica.place();
+        let head = Place { sequence: at, batch: replica.batch().to_owned() };
         let mut store = Self {
             at,
-            is_lost: at + 1 < stream.first,
+            ours: None,
+            removed: stream.first - 1,
             snapshot_at: 0,
             snapshot_every: settings.snapshot_every.max(1),
             unwritten: stream.bytes,
             snapshot_bytes: most / SNAPSHOT,
-            batches: Batches::new(settings.batch_seed),
+            batches: Batches::new(settings.batch_seed, head),
             fetched: VecDeque::new(),
             untold: Vec::new(),
             not_copied: None,
             connection,
             replica,
         };
-        let mark = store.messages(&[])?;
+        let mark = store.batches.mark();
         let last = store.connection.mark(mark)?;
         if at >= last {
             return Err(store.connection.problem(
@@ -99,27 +103,27 @@ impl JetStream {
                 &adopt(folder),
             ));
         }
-        if store.is_lost {
-            store.at = stream.first - 1;
+        if at < store.removed {
+            store.lose(stream.first);
         }
         // A cluster may be about to choose a leader.
         let end = Instant::now() + settings.start.max(settings.patience);
-        if at > 0 && !store.is_lost {
+        if at > 0 && !store.batches.is_lost() {
             store.compare(at, folder, end)?;
         }
         while let Err(problem) = store.catch_up(|_| {}) {
-            if Instant::now() >= end {
+            if store.batches.is_lost() && store.at >= last || Instant::now() >= end {
                 return Err(problem);
             }
             std::thread::sleep(PAUSE);
         }
-        if store.is_lost {
-            return Err(store.connection.problem(
-                "its beginning was removed, and there is no snapshot",
-                "restore it from a backup, or give the brokers a stream of another name to begin anew",
-            ));
-        }
         Ok(store)
+    }
+
+    /// The stream goes on with this message: what was before it is not there.
+    fn lose(&mut self, first: u64) {
+        (self.removed, self.at) = (self.removed.max(first - 1), first - 1);
+        self.batches.lose();
     }
 
     /// Refuses a stream that was put back from a backup and then went on.
@@ -155,7 +159,7 @@ impl JetStream {
                 }
             }
             if self.connection.stored() <= self.at {
-                return Ok(());
+                return if self.batches.is_lost() { Err(self.missing()) } else { Ok(()) };
             }
             let told = self.connection.stored();
             let range = self.at + 1..=told.min(self.at + FETCH);
@@ -168,17 +172,15 @@ impl JetStream {
                 }
                 // They were removed: a snapshot follows.
                 if first > self.at + 1 {
-                    (self.is_lost, self.at) = (true, first - 1);
+                    self.lose(first);
                     continue;
                 }
                 // A server that has just come to lead the stream may not have had it yet. Now it
                 // has all that it said.
                 fetched = self.connection.fetch(range)?;
-                let Some(message) = fetched.first() else {
-                    return Err(self.connection.problem("messages are missing in it", "restore it"));
-                };
+                let Some(message) = fetched.first() else { return Err(self.missing()) };
                 if message.sequence > self.at + 1 {
-                    (self.is_lost, self.at) = (true, message.sequence - 1);
+                    self.lose(message.sequence);
                 }
             }
             // What stands after a gap is looked for again.
@@ -188,6 +190,15 @@ impl JetStream {
             fetched.truncate(whole);
             self.fetched.extend(fetched);
         }
+    }
+
+    /// Why nothing can be decided.
+    fn missing(&self) -> StoreError {
+        self.connection.problem(
+            "messages are missing in it that no snapshot has",
+            "start a broker that has them and let it write a snapshot, restore the stream from a backup, or give the \
+             brokers one of another name to begin anew",
+        )
     }
 
     /// What a message changes, which is in the copy then.
@@ -207,44 +218,42 @@ impl JetStream {
             self.at = sequence;
             return Ok(Vec::new());
         };
-        match self.copy(&whole, sequence) {
-            Ok(changes) => {
-                self.at = sequence;
-                Ok(changes)
-            }
-            Err(problem) => {
-                self.not_copied = Some((sequence, whole));
-                Err(problem)
-            }
-        }
+        self.copy(&whole, sequence).inspect_err(|_| self.not_copied = Some((sequence, whole)))
     }
 
-    /// What a batch changes, which is in the copy then.
+    /// What a batch changes, which is in the copy then. This broker's own is no news to it.
     fn copy(&mut self, whole: &Whole, sequence: u64) -> Result<Vec<Change>, StoreError> {
+        if self.batches.is_lost() {
+            return self.begin_with(whole);
+        }
         if whole.kind == Kind::Snapshot {
-            self.unwritten = 0;
+            self.replica.apply(&[], sequence, &whole.batch)?;
+            (self.snapshot_at, self.unwritten) = (sequence, 0);
+        } else {
+            self.replica.apply(&whole.changes, sequence, &whole.batch)?;
         }
-        match whole.kind {
-            Kind::Changes if self.is_lost => Ok(Vec::new()),
-            Kind::Changes => {
-                self.replica.apply(&whole.changes, sequence, &whole.batch)?;
-                Ok(whole.changes.clone())
-            }
-            Kind::Snapshot if self.is_lost => {
-                let mut state = State::default();
-                for change in &whole.changes {
-                    state.apply(change.clone());
-                }
-                let changes = difference(&self.replica.load()?, &state);
-                self.replica.apply(&changes, sequence, &whole.batch)?;
-                (self.is_lost, self.snapshot_at) = (false, sequence);
-                Ok(changes)
-            }
-            Kind::Snapshot => {
-                self.snapshot_at = sequence;
-                Ok(Vec::new())
-            }
+        self.at = sequence;
+        if let Some((_, first)) = self.ours.as_mut().filter(|(batch, _)| *batch == whole.batch) {
+            *first = Some(whole.first);
+            return Ok(Vec::new());
         }
+        Ok(if whole.kind == Kind::Snapshot { Vec::new() } else { whole.changes.clone() })
+    }
+
+    /// Takes a snapshot for what is known, and looks again at all that stands after the batch that
+    /// it follows.
+    fn begin_with(&mut self, snapshot: &Whole) -> Result<Vec<Change>, StoreError> {
+        let mut state = State::default();
+        for change in &snapshot.changes {
+            state.apply(change.clone());
+        }
+        let changes = difference(&self.replica.load()?, &state);
+        let Place { sequence, batch } = &snapshot.after;
+        self.replica.apply(&changes, *sequence, batch)?;
+        self.batches.go_on(snapshot.after.clone());
+        self.fetched.clear();
+        self.at = self.removed.max(*sequence);
+        Ok(changes)
     }
 
     fn messages(&mut self, changes: &[Change]) -> Result<Vec<Message>, StoreError> {
@@ -252,44 +261,56 @@ impl JetStream {
         messages.map_err(|long| self.connection.problem(long.to_string(), long.remedy()))
     }
 
-    /// Stores a batch of changes after all that the broker knows: how many bytes, the number of the
-    /// last message, and the batch's name.
-    fn publish(&mut self, changes: &[Change]) -> Result<(u64, u64, String), StoreError> {
-        for _ in 0..ATTEMPTS {
-            if self.is_lost || !self.fetched.is_empty() || !self.untold.is_empty() {
-                break;
-            }
-            // Under a name of its own each time: servers may have a part of the one before.
-            let messages = self.messages(changes)?;
-            let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
-            let name = messages.first().map(|message| message.batch.clone()).unwrap_or_default();
-            match self.connection.publish(Kind::Changes, messages, self.at) {
-                Ok(last) => return Ok((bytes as u64, last, name)),
-                // A broker that begins stores a batch without changes, and one that goes on a
-                // snapshot: the broker has nothing to decide anew then.
-                Err(StoreError::Behind) => {
-                    let mut untold = Vec::new();
-                    let caught_up = self.catch_up(|mut changes| untold.append(&mut changes));
-                    self.untold = untold;
-                    if self.untold.is_empty() {
-                        caught_up?;
-                    }
-                }
-                Err(problem) => return Err(problem),
-            }
+    /// Stores a batch. Returns the number of its first message, or nothing if another one counts in
+    /// its place: then changes of others wait to be told, or were none.
+    fn store(&mut self, kind: Kind, changes: &[Change]) -> Result<Option<u64>, StoreError> {
+        // Under a name of its own each time: the stream may have a part of the one before.
+        let messages = self.messages(changes)?;
+        let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
+        let name = messages.first().map(|message| message.batch.clone()).unwrap_or_default();
+        let stored = self.connection.publish(kind, messages)?;
+        if let Some(sequence) = stored.iter().find(|sequence| **sequence <= self.at) {
+            return Err(self.connection.problem(
+                format!("it stores message {sequence}, and had {} messages before", self.at),
+                "was it restored from a backup? Restore a newer one; this broker says what else there is to do when it \
+                 starts",
+            ));
         }
-        Err(StoreError::Behind)
+        let follow = stored.iter().zip(self.at + 1..).all(|(sequence, next)| *sequence == next);
+        if let Some(last) = stored.last().copied().filter(|_| follow) {
+            // If the copy cannot be written, it is news to this broker what it published itself.
+            let changes = if kind == Kind::Snapshot { &[] } else { changes };
+            self.replica.apply(changes, last, &name)?;
+            let first = self.at + 1;
+            self.at = last;
+            self.batches.go_on(Place { sequence: last, batch: name });
+            self.unwritten += bytes as u64;
+            return Ok(Some(first));
+        }
+        self.ours = Some((name, None));
+        let mut untold = Vec::new();
+        let caught_up = self.catch_up(|mut changes| untold.append(&mut changes));
+        self.untold.append(&mut untold);
+        let first = self.ours.take().and_then(|(_, first)| first);
+        if first.is_none() && self.untold.is_empty() {
+            caught_up?;
+        }
+        Ok(first)
     }
 
     /// Writes all that is known, so that nobody has to read what was before, which goes.
     fn snapshot(&mut self) -> Result<(), StoreError> {
         let state: Vec<Change> = self.replica.load()?.as_changes().collect();
-        let messages = self.messages(&state)?;
-        let first = self.at + 1;
-        self.at = self.connection.publish(Kind::Snapshot, messages, self.at)?;
-        (self.snapshot_at, self.unwritten) = (self.at, 0);
-        self.connection.remove_before(first);
+        if let Some(first) = self.store(Kind::Snapshot, &state)? {
+            (self.snapshot_at, self.unwritten) = (self.at, 0);
+            self.removed = self.removed.max(first - 1);
+            self.connection.remove_before(first);
+        }
         Ok(())
+    }
+
+    fn is_behind(&self) -> bool {
+        self.batches.is_lost() || !self.fetched.is_empty() || !self.untold.is_empty()
     }
 }
 
@@ -302,14 +323,22 @@ impl Store for JetStream {
         if changes.is_empty() {
             return Ok(());
         }
-        let (bytes, last, batch) = self.publish(changes)?;
-        self.unwritten += bytes;
-        // If the copy cannot be written, it is news to this broker what it published itself.
-        self.replica.apply(changes, last, &batch)?;
-        self.at = last;
+        // Others that changed nothing came in between: the broker has nothing to decide anew.
+        let mut attempts = 0..ATTEMPTS;
+        loop {
+            if self.is_behind() || attempts.next().is_none() {
+                return Err(StoreError::Behind);
+            }
+            if self.store(Kind::Changes, changes)?.is_some() {
+                break;
+            }
+        }
         let is_due =
             self.at - self.snapshot_at >= self.snapshot_every || self.unwritten >= self.snapshot_bytes;
-        if is_due && let Err(problem) = self.snapshot() {
+        if is_due
+            && !self.is_behind()
+            && let Err(problem) = self.snapshot()
+        {
             tracing::warn!(%problem, "no snapshot; the next commit tries again");
         }
         Ok(())

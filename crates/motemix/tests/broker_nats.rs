@@ -173,6 +173,7 @@ fn no_acknowledged_update_is_lost_when_brokers_and_a_server_of_the_cluster_are_k
                 servers.kill(turn);
                 under_way(20);
                 servers.begin(turn);
+                servers.catch_up();
             }
         }
         // On a busy machine one may have waited for most of that time.

@@ -156,6 +156,22 @@ impl Servers {
         }
     }
 
+    /// Waits until each server has all of the stream, as whoever restarts one after the other has
+    /// to: the third cannot be missed while the second takes in what the first has.
+    pub fn catch_up(&self) {
+        let begin = Instant::now();
+        loop {
+            let said = self.ask(0, "STREAM.INFO.motemix-building", "", Duration::from_secs(2));
+            let said = said.unwrap_or_else(|error| error.to_string());
+            let current = said.matches(r#""current":true"#).count();
+            if said.contains(r#""leader":""#) && current + 1 == self.clients.len() {
+                return;
+            }
+            assert!(begin.elapsed() < READY, "some lack a part of the stream: {said}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Copies what a single server, which does not run, has stored.
     pub fn back_up(&self) {
         copy(&self.folder.path().join("store-0"), &self.folder.path().join("backup"));
@@ -166,6 +182,17 @@ impl Servers {
         let store = self.folder.path().join("store-0");
         fs::remove_dir_all(&store).expect("it is ours");
         copy(&self.folder.path().join("backup"), &store);
+    }
+
+    /// What each server knows of the stream, and the last that it wrote: why a story failed.
+    fn tell(&self) {
+        for index in 0..self.clients.len() {
+            let log = fs::read_to_string(self.folder.path().join(format!("{index}.log"))).unwrap_or_default();
+            let last = log.len() - log.len().min(4000);
+            let last = log.char_indices().map(|(at, _)| at).find(|at| *at >= last).unwrap_or_default();
+            let knows = self.ask(index, "STREAM.INFO.motemix-building", "", Duration::from_secs(2));
+            eprintln!("server {index} knows {knows:?} and wrote:\n{}", &log[last..]);
+        }
     }
 
     /// `host:port` of each.
@@ -185,6 +212,9 @@ fn copy(from: &Path, to: &Path) {
 
 impl Drop for Servers {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell();
+        }
         (0..self.children.len()).for_each(|index| self.kill(index));
     }
 }

@@ -2,8 +2,14 @@
 //! (`docs/spec/broker-nats.md`).
 //!
 //! A message has changes as byte strings in CBOR, one after the other. Its headers name the batch,
-//! the message's number in it, and how many there are. A batch counts when it is whole and nothing
-//! stands between its messages; what is left of one whose broker died counts for nothing.
+//! the message's number in it, how many there are, and the batch that was the last to count when it
+//! was decided. The log only puts messages in an order. A batch counts when all of it is there and
+//! none has counted since the one that it names; so each reader finds by itself which do, and all
+//! find the same. What came too late, what is left of a batch whose broker died, and what stands
+//! twice in the log count for nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::Change;
 use crate::state::BadChange;
@@ -17,6 +23,29 @@ pub enum Kind {
     Snapshot,
 }
 
+/// A batch that counts, and where it ends in the log: nothing, at the beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The number of its last message.
+    pub sequence: u64,
+    /// Its name, which no other batch has.
+    pub batch: String,
+}
+
+impl Place {
+    /// Reads what [`Display`](fmt::Display) writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (batch, sequence) = text.rsplit_once('/')?;
+        Some(Self { sequence: sequence.parse().ok()?, batch: batch.to_owned() })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.batch, self.sequence)
+    }
+}
+
 /// A message of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
@@ -28,6 +57,8 @@ pub struct Logged {
     pub number: usize,
     /// How many messages the batch has. None says that it is no message of a broker.
     pub of: usize,
+    /// The last batch that counted when this one was decided; none in a mark.
+    pub after: Option<Place>,
     /// Its place in the log.
     pub sequence: u64,
     /// Changes.
@@ -43,6 +74,8 @@ pub struct Message {
     pub number: usize,
     /// How many messages the batch has.
     pub of: usize,
+    /// The last batch that counts, as far as its broker knows; none in a mark.
+    pub after: Option<Place>,
     /// Changes.
     pub payload: Vec<u8>,
 }
@@ -54,6 +87,10 @@ pub struct Whole {
     pub batch: String,
     /// What it is about.
     pub kind: Kind,
+    /// The batch that it follows.
+    pub after: Place,
+    /// The number of its first message.
+    pub first: u64,
     /// In the order in which they are made.
     pub changes: Vec<Change>,
 }
@@ -89,21 +126,27 @@ impl LongChange {
     }
 }
 
-/// Makes batches, and puts those of others together.
+/// Makes batches, puts those of others together, and finds which of them count.
 #[derive(Debug)]
 pub struct Batches {
     seed: u64,
     next: u64,
-    open: Option<Open>,
+    /// The last batch that counts.
+    head: Place,
+    /// Messages are missing, so that it is not known which batches count: only a snapshot of what
+    /// was there at this number, or later, helps.
+    lost: Option<u64>,
+    /// By name. Those that were not whole when another one counted came too late.
+    open: BTreeMap<String, Open>,
 }
 
 #[derive(Debug)]
 struct Open {
     kind: Kind,
-    batch: String,
     of: usize,
     taken: usize,
-    last: u64,
+    after: Place,
+    first: u64,
     changes: Vec<Change>,
 }
 
@@ -113,9 +156,42 @@ const MOST: usize = 1 << 16;
 const NAME: usize = 64;
 
 impl Batches {
-    /// With what tells batches of this broker from those of others.
-    pub const fn new(seed: u64) -> Self {
-        Self { seed, next: 0, open: None }
+    /// With what tells batches of this broker from those of others, for who knows the log up to a
+    /// batch.
+    pub const fn new(seed: u64, head: Place) -> Self {
+        Self { seed, next: 0, head, lost: None, open: BTreeMap::new() }
+    }
+
+    fn name(&mut self) -> String {
+        let name = format!("{:016x}-{}", self.seed, self.next);
+        self.next += 1;
+        name
+    }
+
+    /// A message that changes nothing and may stand anywhere.
+    pub fn mark(&mut self) -> Message {
+        Message { batch: self.name(), number: 0, of: 1, after: None, payload: Vec::new() }
+    }
+
+    /// Whether messages are missing, so that only a snapshot helps.
+    pub const fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Messages are missing before the next one.
+    pub fn lose(&mut self) {
+        self.lose_up_to(self.head.sequence);
+    }
+
+    fn lose_up_to(&mut self, sequence: u64) {
+        self.lost = self.lost.max(Some(sequence));
+        self.open.clear();
+    }
+
+    /// The log is known up to this batch, and no further.
+    pub fn go_on(&mut self, head: Place) {
+        (self.head, self.lost) = (head, None);
+        self.open.clear();
     }
 
     /// Changes as the messages of one batch, of at most so many bytes each.
@@ -123,8 +199,6 @@ impl Batches {
     /// # Errors
     /// A change is longer.
     pub fn split(&mut self, changes: &[Change], most: usize) -> Result<Vec<Message>, LongChange> {
-        let batch = format!("{:016x}-{}", self.seed, self.next);
-        self.next += 1;
         let mut payloads = vec![Vec::new()];
         for change in changes {
             let bytes = change.encode();
@@ -138,46 +212,76 @@ impl Batches {
                 push(payload, &bytes);
             }
         }
-        let of = payloads.len();
+        let (of, batch) = (payloads.len(), self.name());
         let messages = payloads.into_iter().enumerate();
-        let message = |(number, payload)| Message { batch: batch.clone(), number, of, payload };
+        let message = |(number, payload)| {
+            let (batch, after) = (batch.clone(), Some(self.head.clone()));
+            Message { batch, number, of, after, payload }
+        };
         Ok(messages.map(message).collect())
     }
 
-    /// Takes the next message of the log; the batch, if it is whole now.
+    /// Takes the next message of the log; the batch, if it is whole now and counts. Of who is lost,
+    /// a snapshot that is whole: it is the state after the batch that it follows.
     ///
     /// # Errors
     /// No broker of this version wrote it. The batch that it is in counts for nothing.
     pub fn take(&mut self, message: &Logged) -> Result<Option<Whole>, BadMessage> {
-        let Logged { kind, batch, number, of, sequence, payload } = message;
-        if *of == 0 || *of > MOST || number >= of || batch.len() > NAME {
+        let Logged { kind, batch, number, of, after, sequence, payload } = message;
+        let names = [batch, after.as_ref().map_or(batch, |after| &after.batch)];
+        if *of == 0 || *of > MOST || number >= of || names.iter().any(|name| name.len() > NAME) {
             return Err(BadMessage::NoBatch);
         }
-        let mut open = match self.open.take() {
-            Some(open)
-                if *number > 0
-                    && open.batch == *batch
-                    && (open.kind, open.of, open.taken, open.last + 1)
-                        == (*kind, *of, *number, *sequence) =>
-            {
-                open
-            }
-            // The rest of a batch whose broker came too late with its first message.
-            _ if *number > 0 => return Ok(None),
-            _ => Open { kind: *kind, batch: batch.clone(), of: *of, taken: 0, last: 0, changes: Vec::new() },
+        let Some(after) = after else {
+            let is_mark = *of == 1 && payload.is_empty();
+            return if is_mark { Ok(None) } else { Err(BadMessage::NoBatch) };
         };
-        let mut rest = &payload[..];
-        while !rest.is_empty() {
-            let (bytes, after) = pull(rest).ok_or(BadMessage::NoBytes)?;
-            open.changes.push(Change::decode(bytes)?);
-            rest = after;
-        }
-        (open.taken, open.last) = (open.taken + 1, *sequence);
+        let open = match self.open.remove(batch) {
+            // As often as it was published: its broker heard of no acknowledgement.
+            _ if *number == 0 => {
+                let (after, first) = (after.clone(), *sequence);
+                Open { kind: *kind, of: *of, taken: 0, after, first, changes: Vec::new() }
+            }
+            Some(open) if (open.kind, open.of, open.taken) == (*kind, *of, *number) => open,
+            // One that stands here twice, or the rest of a batch that came too late.
+            open => {
+                self.open.extend(open.map(|open| (batch.clone(), open)));
+                return Ok(None);
+            }
+        };
+        let open = open.with(payload)?;
         if open.taken < open.of {
-            self.open = Some(open);
+            self.open.insert(batch.clone(), open);
             return Ok(None);
         }
-        Ok(Some(Whole { batch: open.batch, kind: open.kind, changes: open.changes }))
+        let Open { kind, after, first, changes, .. } = open;
+        let whole = Whole { batch: batch.clone(), kind, after, first, changes };
+        let follows = whole.after.batch == self.head.batch;
+        if self.lost.is_none() && !follows && whole.after.sequence > self.head.sequence {
+            self.lose_up_to(whole.after.sequence);
+        }
+        if let Some(lost) = self.lost {
+            let helps = whole.kind == Kind::Snapshot && whole.after.sequence >= lost;
+            return Ok(helps.then_some(whole));
+        }
+        if follows {
+            self.go_on(Place { sequence: *sequence, batch: batch.clone() });
+        }
+        Ok(follows.then_some(whole))
+    }
+}
+
+impl Open {
+    /// With the next message's changes.
+    fn with(mut self, payload: &[u8]) -> Result<Self, BadMessage> {
+        let mut rest = payload;
+        while !rest.is_empty() {
+            let (bytes, after) = pull(rest).ok_or(BadMessage::NoBytes)?;
+            self.changes.push(Change::decode(bytes)?);
+            rest = after;
+        }
+        self.taken += 1;
+        Ok(self)
     }
 }
 
@@ -199,6 +303,7 @@ fn pull(payload: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
     use std::sync::Arc;
 
     use crate::Moment;
@@ -216,51 +321,148 @@ mod tests {
         Change::Value(TopicId(format!("t{number}").into()), Some(Arc::new(value)))
     }
 
-    fn logged(message: Message, sequence: u64) -> Logged {
-        let Message { batch, number, of, payload } = message;
-        Logged { kind: Kind::Changes, batch, number, of, sequence, payload }
+    fn logged(message: &Message, kind: Kind, sequence: u64) -> Logged {
+        let Message { batch, number, of, after, payload } = message.clone();
+        Logged { kind, batch, number, of, after, sequence, payload }
+    }
+
+    /// Takes messages in this order, the first as message 1: the places of those that make a batch
+    /// whole that counts.
+    fn counting(messages: &[&Message]) -> Vec<usize> {
+        let mut reader = Batches::new(9, Place::default());
+        let taken = messages.iter().zip(1..).map(|(message, sequence)| {
+            reader.take(&logged(message, Kind::Changes, sequence)).expect("a message").is_some()
+        });
+        taken.zip(1..).filter(|(counts, _)| *counts).map(|(_, place)| place).collect()
     }
 
     #[test]
-    fn a_batch_counts_when_it_is_whole_and_in_one_piece() {
+    fn a_batch_counts_when_it_is_whole_and_none_counted_since_it_was_decided() {
         let changes: Vec<_> = (0..5).map(|number| value(number, 100)).collect();
-        let mut ours = Batches::new(1);
-        let messages = ours.split(&changes, 300).unwrap();
-        assert_eq!(messages.len(), 3);
-        let mut batches = Batches::new(2);
-        let mut take =
-            |message: &Message, sequence| batches.take(&logged(message.clone(), sequence)).unwrap();
-        assert_eq!(take(&messages[0], 1), None);
-        assert_eq!(take(&messages[1], 2), None);
-        let whole = take(&messages[2], 3).unwrap();
-        let batch = messages[0].batch.clone();
-        assert_eq!(whole, Whole { batch, kind: Kind::Changes, changes: changes.clone() });
+        let start = Place::default;
+        let long = Batches::new(1, start()).split(&changes, 300).unwrap();
+        let [first, second, third] = &long[..] else { panic!("{long:?}") };
+        let whole = {
+            let mut reader = Batches::new(9, start());
+            let mut take = |message, at| reader.take(&logged(message, Kind::Changes, at)).unwrap();
+            assert_eq!((take(first, 1), take(second, 2)), (None, None));
+            take(third, 3).unwrap()
+        };
+        assert_eq!((whole.after, whole.first, whole.changes), (start(), 1, changes.clone()));
+        let other = Batches::new(2, start()).split(&changes[..1], 300).unwrap().remove(0);
+        let mark = Batches::new(3, start()).mark();
+        let head = Place { sequence: 3, batch: first.batch.clone() };
+        let next = Batches::new(4, head).split(&changes[..1], 300).unwrap().remove(0);
 
-        // Its broker died after the first message; another one went on, and both are told apart.
-        let other = Batches::new(3).split(&changes[..1], 300).unwrap();
-        assert_eq!(take(&messages[0], 4), None);
-        assert_eq!(take(&other[0], 5).unwrap().changes, changes[..1]);
-        assert_eq!(take(&messages[1], 6), None);
-        assert_eq!(take(&messages[2], 7), None);
-        // Something is missing in the middle.
-        assert_eq!(take(&messages[0], 8), None);
-        assert_eq!(take(&messages[1], 10), None);
-        assert_eq!(take(&messages[2], 11), None);
+        // What stands between its messages does not matter, if it does not count.
+        assert_eq!(counting(&[first, &mark, second, &mark, third, &next]), [5, 6]);
+        // Another one was whole before.
+        assert_eq!(counting(&[first, &other, second, third]), [2]);
+        // Its broker died; or heard nothing, and published it all again.
+        assert_eq!(counting(&[first, second, &other]), [3]);
+        assert_eq!(counting(&[first, second, first, second, third, &next, third]), [5, 6]);
+        assert_eq!(counting(&[first, second, third, first, second, third, &next]), [3, 7]);
+        assert_eq!(counting(&[&other, &other, &other]), [1]);
+        // Not in their order.
+        assert_eq!(counting(&[first, third, &other]), [3]);
+    }
+
+    #[test]
+    fn who_lacks_a_batch_goes_on_with_a_snapshot_that_has_it() {
+        let (kept, lost) = (value(1, 10), value(2, 10));
+        let mut writer = Batches::new(1, Place::default());
+        let mut written = Vec::new();
+        let mut write = |kind, changes: &[Change]| {
+            let message = writer.split(changes, 300).unwrap().remove(0);
+            written.push(logged(&message, kind, written.len() as u64 + 1));
+            writer.take(written.last().unwrap()).unwrap().unwrap();
+        };
+        let all = [kept.clone(), lost.clone()];
+        write(Kind::Changes, slice::from_ref(&kept));
+        write(Kind::Snapshot, &[kept]);
+        write(Kind::Changes, &[lost]);
+        write(Kind::Changes, &[]);
+        write(Kind::Snapshot, &all);
+        write(Kind::Changes, &[]);
+        let mut reader = Batches::new(2, Place::default());
+        let mut take = |at: usize| reader.take(&written[at]).unwrap();
+        // The third message is not there.
+        assert!(take(0).is_some() && take(1).is_some() && take(3).is_none());
+        let found = take(4).unwrap();
+        assert_eq!((&found.after.batch, &found.changes[..]), (&written[3].batch, &all[..]));
+        assert!(reader.is_lost());
+        reader.go_on(found.after);
+        assert!(reader.take(&written[4]).unwrap().is_some() && reader.take(&written[5]).unwrap().is_some());
+        // The snapshot before it does not help.
+        let mut reader = Batches::new(2, Place::default());
+        reader.take(&written[3]).unwrap();
+        assert!(reader.is_lost() && reader.take(&written[1]).unwrap().is_none());
+    }
+
+    proptest::proptest! {
+        /// Brokers publish when they like, look when they like, die in the middle of a batch and
+        /// hear of no acknowledgement: all readers find the same batches, each of which was decided
+        /// with all before it known.
+        #[test]
+        fn all_readers_find_one_history(deeds in proptest::collection::vec((0_usize..3, 0_u8..6), 1..80)) {
+            let changes = [value(1, 100), value(2, 100), value(3, 100)];
+            let mut log: Vec<Logged> = Vec::new();
+            let mut brokers: Vec<_> =
+                (0..3).map(|seed| (Batches::new(seed, Place::default()), 0, Vec::new())).collect();
+            let mut begun: Vec<(usize, Vec<Message>)> = vec![(0, Vec::new()); 3];
+            for (at, deed) in deeds {
+                let (batches, read, found) = &mut brokers[at];
+                match deed {
+                    0 | 1 => begun[at] = (0, batches.split(&changes[..=usize::from(deed)], 150).unwrap()),
+                    2 => begun[at].0 = 0,
+                    3 | 4 => {
+                        let (next, messages) = &mut begun[at];
+                        if let Some(message) = messages.get(*next) {
+                            log.push(logged(message, Kind::Changes, log.len() as u64 + 1));
+                            *next += 1;
+                        }
+                    }
+                    _ => {
+                        for message in &log[*read..] {
+                            found.extend(batches.take(message).unwrap().map(|whole| (whole.batch, whole.after)));
+                        }
+                        *read = log.len();
+                    }
+                }
+            }
+            let mut reader = Batches::new(9, Place::default());
+            let mut history = Vec::new();
+            let mut head = Place::default();
+            for message in &log {
+                if let Some(whole) = reader.take(message).unwrap() {
+                    proptest::prop_assert_eq!(&whole.after, &head);
+                    head = Place { sequence: message.sequence, batch: whole.batch.clone() };
+                    history.push((whole.batch, whole.after));
+                }
+            }
+            for (_, _, found) in &brokers {
+                proptest::prop_assert!(history.starts_with(found));
+            }
+        }
     }
 
     #[test]
     fn what_no_broker_writes_is_an_error_that_says_so() {
-        let good = Batches::new(1).split(&[value(1, 10)], 300).unwrap().remove(0);
+        let good = Batches::new(1, Place::default()).split(&[value(1, 10)], 300).unwrap().remove(0);
         let taken = |change: &dyn Fn(&mut Message)| {
             let mut message = good.clone();
             change(&mut message);
-            Batches::new(2).take(&logged(message, 1))
+            Batches::new(2, Place::default()).take(&logged(&message, Kind::Changes, 1))
         };
         assert!(taken(&|_| ()).unwrap().is_some());
         assert_eq!(taken(&|message| message.of = 0), Err(BadMessage::NoBatch));
         assert_eq!(taken(&|message| message.of = usize::MAX), Err(BadMessage::NoBatch));
         assert_eq!(taken(&|message| message.number = 1), Err(BadMessage::NoBatch));
         assert_eq!(taken(&|message| message.batch = "g".repeat(65)), Err(BadMessage::NoBatch));
+        let far = Place { sequence: 0, batch: "g".repeat(65) };
+        assert_eq!(taken(&|message| message.after = Some(far.clone())), Err(BadMessage::NoBatch));
+        // Changes that say nothing of what they follow.
+        assert_eq!(taken(&|message| message.after = None), Err(BadMessage::NoBatch));
         assert_eq!(taken(&|message| message.payload.push(0)), Err(BadMessage::NoBytes));
         assert_eq!(
             taken(&|message| message.payload.truncate(message.payload.len() - 1)),
@@ -275,8 +477,18 @@ mod tests {
     }
 
     #[test]
+    fn a_place_reads_what_it_writes() {
+        for place in [Place::default(), Place { sequence: u64::MAX, batch: "a-7/b".to_owned() }] {
+            assert_eq!(Place::parse(&place.to_string()), Some(place));
+        }
+        for bad in ["", "a", "a/", "a/b", "a/-1", "a/18446744073709551616"] {
+            assert_eq!(Place::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
     fn a_change_that_no_message_carries_is_refused_with_a_remedy() {
-        let long = Batches::new(1).split(&[value(1, 400)], 300).unwrap_err();
+        let long = Batches::new(1, Place::default()).split(&[value(1, 400)], 300).unwrap_err();
         assert!(long.len > 400 && long.most == 300, "{long}");
         assert!(long.remedy().contains("max_payload"));
     }

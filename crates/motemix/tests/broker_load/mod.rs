@@ -5,7 +5,7 @@
 use motemix_coap::{Code, Endpoint, Event, Method, Observe, Request, Response, Settings};
 use motemix_time::Instant;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -92,6 +92,11 @@ impl Broker {
 impl Drop for Broker {
     fn drop(&mut self) {
         self.kill();
+        if let Some(said) = self.said.as_mut().filter(|_| std::thread::panicking()) {
+            let mut rest = String::new();
+            let _ = said.read_to_string(&mut rest);
+            eprintln!("the broker at {} said:\n{rest}", self.address);
+        }
     }
 }
 
