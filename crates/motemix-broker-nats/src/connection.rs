@@ -78,6 +78,7 @@ impl Known {
 pub(crate) struct Connection {
     /// `None` when it ends.
     runtime: Option<Runtime>,
+    client: async_nats::Client,
     context: Context,
     stream: Stream,
     name: String,
@@ -138,13 +139,14 @@ impl Connection {
         runtime.spawn(look(client.clone(), stream.clone(), Arc::clone(&known)));
         let connection = Self {
             runtime: Some(runtime),
+            message_len: client.max_payload().saturating_sub(HEADERS).min(MESSAGE),
+            client,
             context,
             stream,
             name: settings.name.clone(),
             servers,
             patience,
             start,
-            message_len: client.max_payload().saturating_sub(HEADERS).min(MESSAGE),
             known,
         };
         Ok((connection, found))
@@ -153,6 +155,11 @@ impl Connection {
     /// Bytes of changes in a message, at most.
     pub(crate) const fn message_len(&self) -> usize {
         self.message_len
+    }
+
+    /// How often there was a connection: after another one the stream may be another.
+    pub(crate) fn connects(&self) -> u64 {
+        self.client.statistics().connects.load(Ordering::Relaxed)
     }
 
     /// The last message that is stored, as far as is known.

@@ -60,6 +60,12 @@ pub struct JetStream {
     ours: Option<(String, Option<u64>)>,
     /// The stream begins after this message, as far as is known.
     removed: u64,
+    /// The stream was put back from a backup while this broker ran: why nothing is stored.
+    put_back: Option<String>,
+    /// How often there was a connection when the stream was last compared.
+    connects: u64,
+    /// A message that no broker of this version wrote: if it is removed, nothing is missing.
+    refused: Option<u64>,
     /// Fetched, and not dealt with.
     fetched: VecDeque<Logged>,
     /// In the copy, and not told to the broker.
@@ -84,6 +90,9 @@ impl JetStream {
             at,
             ours: None,
             removed: stream.first - 1,
+            put_back: None,
+            connects: connection.connects(),
+            refused: None,
             snapshot_at: 0,
             snapshot_every: settings.snapshot_every.max(1),
             unwritten: stream.bytes,
@@ -168,7 +177,12 @@ impl JetStream {
                 let (first, last) = self.connection.ends()?;
                 if last <= self.at {
                     self.connection.disbelieve(told, last);
-                    return Ok(());
+                    return if self.batches.is_lost() { Err(self.missing()) } else { Ok(()) };
+                }
+                // Somebody removed what was no batch of a broker.
+                if self.refused == Some(self.at + 1) {
+                    self.at += 1;
+                    continue;
                 }
                 // They were removed: a snapshot follows.
                 if first > self.at + 1 {
@@ -196,8 +210,8 @@ impl JetStream {
     fn missing(&self) -> StoreError {
         self.connection.problem(
             "messages are missing in it that no snapshot has",
-            "start a broker that has them and let it write a snapshot, restore the stream from a backup, or give the \
-             brokers one of another name to begin anew",
+            "a broker that has them writes a snapshot after 10,000 messages at the latest; if none has, restore the \
+             stream from a backup, or give the brokers one of another name to begin anew",
         )
     }
 
@@ -208,9 +222,11 @@ impl JetStream {
         let whole = match self.not_copied.take() {
             Some((of, whole)) if of == sequence => Some(whole),
             _ => self.batches.take(message).map_err(|problem| {
+                // It is fetched again: it may be removed meanwhile.
+                (self.refused, self.fetched) = (Some(sequence), VecDeque::new());
                 self.connection.problem(
                     format!("message {sequence}: {problem}"),
-                    "brokers of one network are of one version; remove what others wrote to the stream",
+                    "brokers of one network are of one version; remove what others wrote to the stream while this broker runs",
                 )
             })?,
         };
@@ -251,6 +267,10 @@ impl JetStream {
         let Place { sequence, batch } = &snapshot.after;
         self.replica.apply(&changes, *sequence, batch)?;
         self.batches.go_on(snapshot.after.clone());
+        // Counted, and removed before it was read here.
+        if let Some((_, first)) = self.ours.as_mut().filter(|(ours, _)| ours == batch) {
+            *first = Some(*sequence);
+        }
         self.fetched.clear();
         self.at = self.removed.max(*sequence);
         Ok(changes)
@@ -264,17 +284,16 @@ impl JetStream {
     /// Stores a batch. Returns the number of its first message, or nothing if another one counts in
     /// its place: then changes of others wait to be told, or were none.
     fn store(&mut self, kind: Kind, changes: &[Change]) -> Result<Option<u64>, StoreError> {
+        self.is_the_same()?;
         // Under a name of its own each time: the stream may have a part of the one before.
         let messages = self.messages(changes)?;
         let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
         let name = messages.first().map(|message| message.batch.clone()).unwrap_or_default();
         let stored = self.connection.publish(kind, messages)?;
         if let Some(sequence) = stored.iter().find(|sequence| **sequence <= self.at) {
-            return Err(self.connection.problem(
-                format!("it stores message {sequence}, and had {} messages before", self.at),
-                "was it restored from a backup? Restore a newer one; this broker says what else there is to do when it \
-                 starts",
-            ));
+            return Err(
+                self.was_put_back(format!("it stores message {sequence}, and had {} before", self.at))
+            );
         }
         let follow = stored.iter().zip(self.at + 1..).all(|(sequence, next)| *sequence == next);
         if let Some(last) = stored.last().copied().filter(|_| follow) {
@@ -283,7 +302,7 @@ impl JetStream {
             self.replica.apply(changes, last, &name)?;
             let first = self.at + 1;
             self.at = last;
-            self.batches.go_on(Place { sequence: last, batch: name });
+            self.batches.count(Place { sequence: last, batch: name });
             self.unwritten += bytes as u64;
             return Ok(Some(first));
         }
@@ -298,10 +317,48 @@ impl JetStream {
         Ok(first)
     }
 
+    /// The stream was put back from a backup, and this broker knows more. What it would store could
+    /// count for nobody else.
+    fn was_put_back(&mut self, problem: String) -> StoreError {
+        let error = self.connection.problem(
+            problem.clone(),
+            "was it restored from a backup? Restore a newer one, or start this broker again: it says what else there \
+             is to do",
+        );
+        self.put_back = Some(problem);
+        error
+    }
+
+    /// Looks after each new connection whether the stream still has the last batch that counts.
+    fn is_the_same(&mut self) -> Result<(), StoreError> {
+        if let Some(problem) = self.put_back.clone() {
+            return Err(self.was_put_back(problem));
+        }
+        let connects = self.connection.connects();
+        if connects == self.connects {
+            return Ok(());
+        }
+        let Place { sequence, batch } = self.batches.head().clone();
+        if sequence > self.removed {
+            let found = self.connection.fetch(sequence..=sequence)?;
+            if found.iter().any(|message| message.batch != batch) {
+                return Err(
+                    self.was_put_back(format!("its message {sequence} is not the one that was copied"))
+                );
+            }
+        }
+        self.connects = connects;
+        Ok(())
+    }
+
     /// Writes all that is known, so that nobody has to read what was before, which goes.
     fn snapshot(&mut self) -> Result<(), StoreError> {
         let state: Vec<Change> = self.replica.load()?.as_changes().collect();
-        if let Some(first) = self.store(Kind::Snapshot, &state)? {
+        let after = self.batches.head().sequence;
+        // One that came too late to count is the state after `after` all the same: what stands
+        // behind that is needed with it.
+        let first = self.store(Kind::Snapshot, &state)?.unwrap_or(after + 1);
+        if !self.batches.is_lost() {
             (self.snapshot_at, self.unwritten) = (self.at, 0);
             self.removed = self.removed.max(first - 1);
             self.connection.remove_before(first);
@@ -340,6 +397,9 @@ impl Store for JetStream {
             && let Err(problem) = self.snapshot()
         {
             tracing::warn!(%problem, "no snapshot; the next commit tries again");
+        }
+        if self.is_behind() || self.connection.stored() > self.at {
+            self.connection.notify().notify_one();
         }
         Ok(())
     }

@@ -493,6 +493,8 @@ impl<S: Store> Server<S> {
         let expiry = self.broker.next_expiry().map(|at| self.clock.at_moment(at));
         // A store that refuses is not asked at once again: the broker would do nothing else.
         let expiry = expiry.map(|at| self.refused.as_ref().map_or(at, |(_, until)| at.max(*until)));
-        timers.chain(expiry).chain([self.next_tidy]).min().unwrap_or_else(|| self.clock.far())
+        // What others stored is looked for again where it could not be read.
+        let news = self.no_news.as_ref().map(|(_, until)| *until);
+        timers.chain(expiry).chain(news).chain([self.next_tidy]).min().unwrap_or_else(|| self.clock.far())
     }
 }

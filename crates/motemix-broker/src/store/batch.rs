@@ -8,7 +8,7 @@
 //! find the same. What came too late, what is left of a batch whose broker died, and what stands
 //! twice in the log count for nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use crate::Change;
@@ -131,13 +131,22 @@ impl LongChange {
 pub struct Batches {
     seed: u64,
     next: u64,
-    /// The last batch that counts.
-    head: Place,
+    /// The last batches that count, oldest first: as many as a late one may name.
+    counted: VecDeque<Place>,
     /// Messages are missing, so that it is not known which batches count: only a snapshot of what
     /// was there at this number, or later, helps.
     lost: Option<u64>,
-    /// By name. Those that were not whole when another one counted came too late.
+    /// By name: what follows the last batch that counts. When one of them counts, the others came
+    /// too late.
     open: BTreeMap<String, Open>,
+}
+
+/// How a batch stands to those that count.
+enum Standing {
+    Follows,
+    Late,
+    /// It follows one that is not here.
+    Apart,
 }
 
 #[derive(Debug)]
@@ -152,14 +161,24 @@ struct Open {
 
 /// Messages that a batch may have.
 const MOST: usize = 1 << 16;
+/// Batches that count, and are remembered: a late one follows one of them.
+const REMEMBERED: usize = 1 << 12;
 /// The longest name of a batch.
 const NAME: usize = 64;
 
 impl Batches {
     /// With what tells batches of this broker from those of others, for who knows the log up to a
     /// batch.
-    pub const fn new(seed: u64, head: Place) -> Self {
-        Self { seed, next: 0, head, lost: None, open: BTreeMap::new() }
+    pub fn new(seed: u64, head: Place) -> Self {
+        Self { seed, next: 0, counted: VecDeque::from([head]), lost: None, open: BTreeMap::new() }
+    }
+
+    /// The last batch that counts.
+    ///
+    /// # Panics
+    /// Never: there is one from the beginning on.
+    pub fn head(&self) -> &Place {
+        self.counted.back().expect("one from the beginning on")
     }
 
     fn name(&mut self) -> String {
@@ -180,7 +199,7 @@ impl Batches {
 
     /// Messages are missing before the next one.
     pub fn lose(&mut self) {
-        self.lose_up_to(self.head.sequence);
+        self.lose_up_to(self.head().sequence);
     }
 
     fn lose_up_to(&mut self, sequence: u64) {
@@ -188,10 +207,33 @@ impl Batches {
         self.open.clear();
     }
 
-    /// The log is known up to this batch, and no further.
-    pub fn go_on(&mut self, head: Place) {
-        (self.head, self.lost) = (head, None);
+    /// This batch counts, and nothing came between it and the one before.
+    pub fn count(&mut self, place: Place) {
+        if self.counted.len() == REMEMBERED {
+            self.counted.pop_front();
+        }
+        self.counted.push_back(place);
         self.open.clear();
+    }
+
+    /// The log is known up to this batch, and no further: a snapshot follows it.
+    pub fn go_on(&mut self, head: Place) {
+        self.counted = VecDeque::from([head]);
+        self.lost = None;
+        self.open.clear();
+    }
+
+    fn standing(&self, after: &Place) -> Standing {
+        if after.batch == self.head().batch {
+            return Standing::Follows;
+        }
+        // In one log, what a broker names has counted there.
+        let is_known = |place: &&Place| **place == *after;
+        match self.counted.front() {
+            Some(oldest) if after.sequence < oldest.sequence => Standing::Late,
+            _ if self.counted.iter().rev().find(is_known).is_some() => Standing::Late,
+            _ => Standing::Apart,
+        }
     }
 
     /// Changes as the messages of one batch, of at most so many bytes each.
@@ -215,7 +257,7 @@ impl Batches {
         let (of, batch) = (payloads.len(), self.name());
         let messages = payloads.into_iter().enumerate();
         let message = |(number, payload)| {
-            let (batch, after) = (batch.clone(), Some(self.head.clone()));
+            let (batch, after) = (batch.clone(), Some(self.head().clone()));
             Message { batch, number, of, after, payload }
         };
         Ok(messages.map(message).collect())
@@ -236,53 +278,59 @@ impl Batches {
             let is_mark = *of == 1 && payload.is_empty();
             return if is_mark { Ok(None) } else { Err(BadMessage::NoBatch) };
         };
-        let open = match self.open.remove(batch) {
-            // As often as it was published: its broker heard of no acknowledgement.
-            _ if *number == 0 => {
-                let (after, first) = (after.clone(), *sequence);
-                Open { kind: *kind, of: *of, taken: 0, after, first, changes: Vec::new() }
-            }
-            Some(open) if (open.kind, open.of, open.taken) == (*kind, *of, *number) => open,
-            // One that stands here twice, or the rest of a batch that came too late.
-            open => {
-                self.open.extend(open.map(|open| (batch.clone(), open)));
+        // Before anything is noted of it: it is the same error the next time.
+        let changes = changes_in(payload)?;
+        if *number == 0 {
+            // Once more, because its broker heard of no acknowledgement; or for the first time.
+            self.open.remove(batch);
+            if !self.opens(*kind, after, *sequence) {
                 return Ok(None);
             }
-        };
-        let open = open.with(payload)?;
-        if open.taken < open.of {
+            let (after, first) = (after.clone(), *sequence);
+            let open = Open { kind: *kind, of: *of, taken: 0, after, first, changes: Vec::new() };
             self.open.insert(batch.clone(), open);
+        }
+        // Otherwise it came too late, or stands here twice.
+        let fits = |open: &&mut Open| (open.kind, open.of, open.taken) == (*kind, *of, *number);
+        let Some(open) = self.open.get_mut(batch).filter(fits) else { return Ok(None) };
+        open.changes.extend(changes);
+        open.taken += 1;
+        if open.taken < open.of {
             return Ok(None);
         }
-        let Open { kind, after, first, changes, .. } = open;
-        let whole = Whole { batch: batch.clone(), kind, after, first, changes };
-        let follows = whole.after.batch == self.head.batch;
-        if self.lost.is_none() && !follows && whole.after.sequence > self.head.sequence {
-            self.lose_up_to(whole.after.sequence);
+        let Some(Open { kind, after, first, changes, .. }) = self.open.remove(batch) else { return Ok(None) };
+        if self.lost.is_none() {
+            self.count(Place { sequence: *sequence, batch: batch.clone() });
         }
-        if let Some(lost) = self.lost {
-            let helps = whole.kind == Kind::Snapshot && whole.after.sequence >= lost;
-            return Ok(helps.then_some(whole));
+        Ok(Some(Whole { batch: batch.clone(), kind, after, first, changes }))
+    }
+
+    /// Whether a batch that begins here can count, or help who is lost.
+    fn opens(&mut self, kind: Kind, after: &Place, sequence: u64) -> bool {
+        // It would follow itself: numbers of a log that is not there any more.
+        if after.sequence >= sequence {
+            return false;
         }
-        if follows {
-            self.go_on(Place { sequence: *sequence, batch: batch.clone() });
+        if self.lost.is_none() {
+            match self.standing(after) {
+                Standing::Follows => return true,
+                Standing::Late => return false,
+                Standing::Apart => self.lose_up_to(after.sequence),
+            }
         }
-        Ok(follows.then_some(whole))
+        kind == Kind::Snapshot && self.lost.is_some_and(|lost| after.sequence >= lost)
     }
 }
 
-impl Open {
-    /// With the next message's changes.
-    fn with(mut self, payload: &[u8]) -> Result<Self, BadMessage> {
-        let mut rest = payload;
-        while !rest.is_empty() {
-            let (bytes, after) = pull(rest).ok_or(BadMessage::NoBytes)?;
-            self.changes.push(Change::decode(bytes)?);
-            rest = after;
-        }
-        self.taken += 1;
-        Ok(self)
+/// The changes in a message.
+fn changes_in(payload: &[u8]) -> Result<Vec<Change>, BadMessage> {
+    let (mut rest, mut changes) = (payload, Vec::new());
+    while !rest.is_empty() {
+        let (bytes, after) = pull(rest).ok_or(BadMessage::NoBytes)?;
+        changes.push(Change::decode(bytes)?);
+        rest = after;
     }
+    Ok(changes)
 }
 
 /// Bytes before a byte string.
@@ -397,6 +445,78 @@ mod tests {
         let mut reader = Batches::new(2, Place::default());
         reader.take(&written[3]).unwrap();
         assert!(reader.is_lost() && reader.take(&written[1]).unwrap().is_none());
+    }
+
+    fn place(sequence: u64, batch: &str) -> Place {
+        Place { sequence, batch: batch.to_owned() }
+    }
+
+    fn one(seed: u64, head: Place) -> Message {
+        Batches::new(seed, head).split(&[value(1, 10)], 300).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_batch_that_follows_none_of_this_log_shows_that_messages_are_missing() {
+        let first = one(1, Place::default());
+        let counted = place(1, &first.batch);
+        let took = |message: Message| {
+            let mut reader = Batches::new(9, Place::default());
+            reader.take(&logged(&first, Kind::Changes, 1)).unwrap().unwrap();
+            let next = logged(&one(2, counted.clone()), Kind::Changes, 2);
+            reader.take(&next).unwrap().unwrap();
+            let whole = reader.take(&logged(&message, Kind::Changes, 3)).unwrap();
+            (whole.is_some(), reader.is_lost())
+        };
+        assert_eq!(took(one(3, place(2, &one(2, counted.clone()).batch))), (true, false));
+        // Too late, once for each that counted.
+        assert_eq!(took(one(3, counted.clone())), (false, false));
+        assert_eq!(took(one(3, Place::default())), (false, false));
+        // Of another history: with another batch at a number, or between two.
+        assert_eq!(took(one(3, place(1, "another"))), (false, true));
+        assert_eq!(took(one(3, place(2, "another"))), (false, true));
+        // Numbers of a log that went further than this one: it says nothing of this one.
+        assert_eq!(took(one(3, place(3, "another"))), (false, false));
+        assert_eq!(took(one(3, place(50, "another"))), (false, false));
+    }
+
+    #[test]
+    fn what_no_broker_wrote_is_the_same_error_the_next_time() {
+        let changes: Vec<_> = (0..3).map(|number| value(number, 100)).collect();
+        let long = Batches::new(1, Place::default()).split(&changes, 250).unwrap();
+        let mut reader = Batches::new(9, Place::default());
+        assert_eq!(reader.take(&logged(&long[0], Kind::Changes, 1)), Ok(None));
+        let bad = Message { payload: vec![0x5a, 0, 0, 0, 1, 0xff], ..long[1].clone() };
+        for _ in 0..2 {
+            assert!(matches!(reader.take(&logged(&bad, Kind::Changes, 2)), Err(BadMessage::Change(_))));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_came_too_late_makes_nothing_count_that_does_not() {
+        let changes: Vec<_> = (0..3).map(|number| value(number, 100)).collect();
+        let (old, new) = (place(40, "q"), place(50, "p"));
+        let late = Batches::new(1, old.clone()).split(&changes[..1], 150).unwrap().remove(0);
+        let long = Batches::new(2, new.clone()).split(&changes, 150).unwrap();
+        // What stands before was removed: 60 is the first message.
+        let order = [&long[0], &late, &long[1], &long[2]];
+        let mut reader = Batches::new(9, Place::default());
+        reader.lose();
+        let mut begun = Vec::new();
+        let mut at = 0;
+        while let Some(message) = order.get(at) {
+            at += 1;
+            let lost = reader.is_lost();
+            if let Some(whole) = reader.take(&logged(message, Kind::Snapshot, 59 + at as u64)).unwrap() {
+                begun.push((whole.batch.clone(), lost));
+                if lost {
+                    reader.go_on(whole.after);
+                    at = 0;
+                }
+            }
+        }
+        let (late, long) = (late.batch.clone(), long[0].batch.clone());
+        assert_eq!(begun, [(late, true), (long.clone(), true), (long.clone(), false)]);
+        assert_eq!(reader.head(), &place(63, &long));
     }
 
     proptest::proptest! {
