@@ -195,7 +195,14 @@ impl Connection {
     ) -> Result<T, StoreError> {
         let Some(runtime) = &self.runtime else { return Err(self.problem("it is closed", "start again")) };
         let done = wait(runtime, limit, work).and_then(|done| done);
-        done.map_err(|said| self.problem(said, "are most of its servers running, and can they be reached?"))
+        done.map_err(|said| {
+            let remedy = if said.contains("maximum bytes") {
+                "the stream is full: raise its max_bytes (`nats stream edit`), and keep fewer or shorter values"
+            } else {
+                "are most of its servers running, and can they be reached?"
+            };
+            self.problem(said, remedy)
+        })
     }
 
     /// Stores a mark. Most servers acknowledge it, so that all that was ever acknowledged stands

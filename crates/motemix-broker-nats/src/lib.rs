@@ -284,7 +284,7 @@ impl JetStream {
     /// Stores a batch. Returns the number of its first message, or nothing if another one counts in
     /// its place: then changes of others wait to be told, or were none.
     fn store(&mut self, kind: Kind, changes: &[Change]) -> Result<Option<u64>, StoreError> {
-        self.is_the_same()?;
+        self.compare_again()?;
         // Under a name of its own each time: the stream may have a part of the one before.
         let messages = self.messages(changes)?;
         let bytes: usize = messages.iter().map(|message| message.payload.len()).sum();
@@ -330,7 +330,7 @@ impl JetStream {
     }
 
     /// Looks after each new connection whether the stream still has the last batch that counts.
-    fn is_the_same(&mut self) -> Result<(), StoreError> {
+    fn compare_again(&mut self) -> Result<(), StoreError> {
         if let Some(problem) = self.put_back.clone() {
             return Err(self.was_put_back(problem));
         }

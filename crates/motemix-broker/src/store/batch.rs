@@ -228,10 +228,9 @@ impl Batches {
             return Standing::Follows;
         }
         // In one log, what a broker names has counted there.
-        let is_known = |place: &&Place| **place == *after;
         match self.counted.front() {
             Some(oldest) if after.sequence < oldest.sequence => Standing::Late,
-            _ if self.counted.iter().rev().find(is_known).is_some() => Standing::Late,
+            _ if self.counted.contains(after) => Standing::Late,
             _ => Standing::Apart,
         }
     }
