@@ -37,8 +37,8 @@ pub fn tenths() -> u64 {
 }
 
 /// Epochs of worlds that come to be from now on are as long as this machine needs for so many
-/// processes to have documents in time: ten seconds for each 60 ms in which a program starts, which
-/// is ten times of what an idle machine takes.
+/// processes to have documents in time: ten seconds for each 30 ms in which a program starts, which
+/// is five times of what an idle machine takes.
 pub fn slow_down_if_busy() {
     let start = |_| {
         let begin = Instant::now();
@@ -47,7 +47,7 @@ pub fn slow_down_if_busy() {
     };
     let mut starts: Vec<_> = (0..9).map(start).collect();
     starts.sort_unstable();
-    let seconds = 10 * u64::try_from(starts[4].as_millis().div_ceil(60)).unwrap().clamp(1, 4);
+    let seconds = 10 * u64::try_from(starts[4].as_millis().div_ceil(30)).unwrap().clamp(1, 4);
     EPOCH_SECONDS.store(seconds, Ordering::Relaxed);
     println!("a program starts in {:?}: epochs of {seconds} s", starts[4]);
 }
