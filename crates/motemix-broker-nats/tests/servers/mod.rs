@@ -89,11 +89,9 @@ impl Servers {
         loop {
             let said =
                 self.ask(0, what, words, Duration::from_secs(2)).unwrap_or_else(|error| error.to_string());
-            // A delete that was answered too late is refused when it is asked for again.
-            if said.contains(r#""did_create":true"#)
-                || said.contains(r#""success":true"#)
-                || said.contains("stream not found")
-            {
+            // It may have agreed before, and been heard too late: then the stream is there, or gone.
+            let agreed = [r#""config":"#, r#""success":true"#, "stream not found"];
+            if agreed.iter().any(|words| said.contains(words)) {
                 return;
             }
             for (index, child) in self.children.iter_mut().enumerate() {
