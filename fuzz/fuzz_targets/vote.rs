@@ -74,6 +74,7 @@ fuzz_target!(|bytes: &[u8]| {
         Word::Sighting(file) => ceremony.take_sighting(Phase::Sighting, file),
         Word::Vote(file) => ceremony.take_vote(Phase::Voting, file, &offered),
         Word::Document(file) => ceremony.take_signed(file),
+        Word::Preparation(file) => ceremony.take_preparation(file),
         Word::EarlierVote(_) => Ok(false),
     };
     let by = 1 + kind % 4;

@@ -4,8 +4,8 @@
 //! voting     each signs its vote, and takes those of others
 //! sighting   each signs which votes it had by then; a vote that comes now counts if another
 //!            authority than its own had it in time
-//! signing    each counts the same votes, makes the same document, writes down that it will sign
-//!            it, and signs
+//! preparing  each counts the same votes, makes the same document, and signs which one it is
+//! signing    each that knows of enough who made the same writes down that it will sign it, and signs
 //! rest       whoever has enough signatures has the document
 //! ```
 //!
@@ -13,6 +13,10 @@
 //! Two votes of one authority count for nothing, and what one honest authority had in time counts
 //! for all (Dolev and Strong, "Authenticated algorithms for Byzantine agreement", SIAM J. Comput.
 //! 12, 1983, with two rounds for one liar).
+//!
+//! Where words are lost, authorities may count other votes each. If each signed what it made, and
+//! all made another document, nobody would ever have enough signatures. But an authority prepares
+//! one document in a round, so that no two of one round are prepared by more than half.
 //!
 //! Whoever promised a document in an earlier round names its
 //! [`Evidence`](crate::evidence::Evidence) in its vote. What holds for votes holds for evidence
@@ -31,7 +35,9 @@ pub use count::Counted;
 
 use crate::evidence::{Cast, MAX_EVIDENCE_LEN, Seen, VOTES_EACH};
 use crate::roster::Roster;
-use crate::vote::{Digest, MAX_VOTE_LEN, OpenedVote, Round, Sighting, VoteError};
+use crate::vote::{
+    CheckedDescriptors, Digest, MAX_VOTE_LEN, OpenedVote, Preparation, Round, Sighting, VoteError,
+};
 
 /// Where a round is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +46,9 @@ pub enum Phase {
     Voting,
     /// What was seen is told.
     Sighting,
-    /// Votes are counted, and the document is signed.
+    /// Votes are counted, and it is told which document they make.
+    Preparing,
+    /// The document is signed.
     Signing,
     /// Nothing is left to do.
     Rest,
@@ -48,11 +56,11 @@ pub enum Phase {
 
 impl Phase {
     /// All of them, in their order; each takes the same time.
-    pub const ALL: [Self; 4] = [Self::Voting, Self::Sighting, Self::Signing, Self::Rest];
+    pub const ALL: [Self; 5] = [Self::Voting, Self::Sighting, Self::Preparing, Self::Signing, Self::Rest];
 }
 
-/// Sightings of one authority that are kept.
-const SIGHTINGS_EACH: usize = 2;
+/// Sightings of one authority that are kept, and preparations.
+const SAID_EACH: usize = 2;
 
 /// What an authority knows of a round.
 #[derive(Debug)]
@@ -63,7 +71,9 @@ pub struct Ceremony {
     votes: BTreeMap<KeyId, Vec<HeldVote>>,
     /// Votes of earlier rounds that votes of this one name.
     earlier: BTreeMap<Digest, EarlierVote>,
+    descriptors: CheckedDescriptors,
     sightings: BTreeMap<KeyId, Vec<(Sighting, Vec<u8>)>>,
+    preparations: BTreeMap<KeyId, Vec<(Preparation, Vec<u8>)>>,
     /// Signatures of documents, by their payload.
     signed: BTreeMap<Digest, Signed>,
     taken: u64,
@@ -128,7 +138,9 @@ impl Ceremony {
             network: network.to_owned(),
             votes: BTreeMap::new(),
             earlier: BTreeMap::new(),
+            descriptors: CheckedDescriptors::default(),
             sightings: BTreeMap::new(),
+            preparations: BTreeMap::new(),
             signed: BTreeMap::new(),
             taken: 0,
         }
@@ -176,7 +188,7 @@ impl Ceremony {
         let named = vote.evidence.as_ref().filter(|_| seen.is_some()).map(|evidence| evidence.votes.clone());
         let named = named.unwrap_or_default();
         let files = self.named(&named, offered)?;
-        vote.checked()?;
+        vote.checked(&mut self.descriptors)?;
         // From here on the vote is held: evidence that turns out unsound is looked at once.
         let evidence = seen.map(|seen| self.hold_evidence(&seen, named, files));
         let held = self.votes.entry(key.id()).or_default();
@@ -214,7 +226,7 @@ impl Ceremony {
         files: Vec<(Digest, &[u8])>,
     ) -> HeldEvidence {
         for (digest, file) in files {
-            let cast = Cast::of(file, &self.network, &self.roster);
+            let cast = Cast::of(file, &self.network, &self.roster, &mut self.descriptors);
             self.earlier.insert(digest, EarlierVote { file: file.to_vec(), cast });
         }
         let votes = named.iter().filter_map(|digest| Some((*digest, self.earlier.get(digest)?.cast)));
@@ -236,12 +248,38 @@ impl Ceremony {
         let (key, sighting) = Sighting::verify(file, &self.roster)?;
         self.check_round(sighting.round)?;
         let held = self.sightings.entry(key.id()).or_default();
-        if held.len() == SIGHTINGS_EACH {
+        if held.len() == SAID_EACH {
             return Err(VoteError::TooMany);
         }
         held.push((sighting, file.to_vec()));
         self.taken += 1;
         Ok(true)
+    }
+
+    /// Takes what an authority counted. `true` if it is new.
+    ///
+    /// # Errors
+    /// As [`take_vote`](Self::take_vote).
+    pub fn take_preparation(&mut self, file: &[u8]) -> Result<bool, VoteError> {
+        if self.preparations.values().flatten().any(|(_, held)| held == file) {
+            return Ok(false);
+        }
+        let (key, preparation) = Preparation::verify(file, &self.roster)?;
+        self.check_round(preparation.round)?;
+        let held = self.preparations.entry(key.id()).or_default();
+        if held.len() == SAID_EACH {
+            return Err(VoteError::TooMany);
+        }
+        held.push((preparation, file.to_vec()));
+        self.taken += 1;
+        Ok(true)
+    }
+
+    /// Whether so many authorities counted this document that it may be signed: no other one of
+    /// this round is prepared by as many, unless 2k − n of them said both.
+    pub fn is_prepared(&self, document: Digest) -> bool {
+        let is_of = |held: &&Vec<(Preparation, Vec<u8>)>| matches!(held[..], [(preparation, _)] if preparation.document == document);
+        self.preparations.values().filter(is_of).count() >= usize::from(self.roster.threshold())
     }
 
     /// Takes a document of the epoch with one signature or several. `true` if one is new.
@@ -347,7 +385,8 @@ impl Ceremony {
         let earlier = self.earlier.values().map(|vote| Said::EarlierVote(&vote.file));
         let sightings = self.sightings.values().flatten().map(|(_, file)| Said::Sighting(file));
         let votes = self.votes.values().flatten().map(|held| Said::Vote(&held.file));
-        earlier.chain(sightings).chain(votes)
+        let preparations = self.preparations.values().flatten().map(|(_, file)| Said::Preparation(file));
+        earlier.chain(sightings).chain(votes).chain(preparations)
     }
 
     /// Documents with the signatures that are known of them.
@@ -365,6 +404,8 @@ pub enum Said<'c> {
     Vote(&'c [u8]),
     /// Its vote in an earlier round, which votes of this one name.
     EarlierVote(&'c [u8]),
+    /// Which document it counted.
+    Preparation(&'c [u8]),
 }
 
 /// Signs a document's payload. Whoever calls this has written down that it does.

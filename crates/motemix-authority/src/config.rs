@@ -49,7 +49,7 @@ pub struct AuthorityConfig {
     /// How many epochs ahead documents are signed.
     #[serde(default = "AuthorityConfig::usual_ahead")]
     pub ahead: u32,
-    /// How long each of the four phases of a round is.
+    /// How long each of the five phases of a round is.
     #[serde(
         default = "AuthorityConfig::usual_phase",
         with = "jiff::fmt::serde::unsigned_duration::friendly::compact::required"
@@ -200,7 +200,7 @@ impl AuthorityConfig {
         let most = self.epoch_length / 8;
         if self.phase < Duration::from_millis(100) || self.phase > most {
             let problem = format!("is not 100ms to {}s, an eighth of an epoch", most.as_secs_f32());
-            return Err(Fault::new("phase", problem, "a round has four phases; for example \"15s\""));
+            return Err(Fault::new("phase", problem, "a round has five phases; for example \"15s\""));
         }
         self.roster()?;
         let mut out = [0; motemix_directory::MAX_DRAFT_LEN];

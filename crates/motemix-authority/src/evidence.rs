@@ -15,7 +15,7 @@ use motemix_directory::{KeyId, MAX_SIGNATURES};
 
 use crate::roster::Roster;
 use crate::transcript::{Transcript, Word};
-use crate::vote::{Digest, Round, Sighting};
+use crate::vote::{CheckedDescriptors, Digest, OpenedVote, Round, Sighting};
 
 /// The most that the votes of one evidence have together, in bytes: a fourth of a transcript, so
 /// that the votes of the round that is on have room beside it.
@@ -52,7 +52,9 @@ impl Evidence {
     /// Whether the others take it: a later round counts by it, and it is not too long.
     pub fn is_sound(&self, later: Round, network: &str, roster: &Roster) -> bool {
         let seen = self.reference().open(later, roster);
-        let votes = self.votes.iter().map(|(digest, file)| (*digest, Cast::of(file, network, roster)));
+        let mut known = CheckedDescriptors::default();
+        let votes =
+            self.votes.iter().map(|(digest, file)| (*digest, Cast::of(file, network, roster, &mut known)));
         self.votes.values().map(Vec::len).sum::<usize>() <= MAX_EVIDENCE_LEN
             && seen.is_some_and(|seen| seen.counted(&votes.collect(), roster).is_some())
     }
@@ -76,7 +78,7 @@ impl Evidence {
             match word {
                 Word::Sighting(file) => sightings.push(file.to_vec()),
                 Word::Vote(file) => votes.push(file.to_vec()),
-                Word::Document(_) | Word::EarlierVote(_) => return None,
+                Word::Document(_) | Word::EarlierVote(_) | Word::Preparation(_) => return None,
             }
         }
         Some(Self::new(sightings, votes))
@@ -150,8 +152,14 @@ pub(crate) struct Cast {
 
 impl Cast {
     /// `None` if it is no vote in this network. Evidence that it names itself is not looked at.
-    pub(crate) fn of(file: &[u8], network: &str, roster: &Roster) -> Option<Self> {
-        let (key, vote) = crate::vote::Vote::verify(file, roster).ok()?;
+    pub(crate) fn of(
+        file: &[u8],
+        network: &str,
+        roster: &Roster,
+        known: &mut CheckedDescriptors,
+    ) -> Option<Self> {
+        let (key, vote) = OpenedVote::open(file, roster).ok()?;
+        let vote = vote.checked(known).ok()?;
         (vote.draft.network_name == network).then_some(Self { by: key.id(), round: vote.round })
     }
 }

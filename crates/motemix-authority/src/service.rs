@@ -42,7 +42,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::archive::{Archive, epoch_of};
-use crate::ceremony::Ceremony;
+use crate::ceremony::{Ceremony, Phase};
 use crate::config::AuthorityConfig;
 use crate::roster::Roster;
 use crate::store::Store;
@@ -51,6 +51,9 @@ use turn::epoch_of_round;
 
 /// The most that a document is long.
 const DOCUMENT_LEN: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);
+
+/// How many phases a round has.
+const PHASES: u32 = Phase::ALL.len() as u32;
 
 /// How long an authority that was started may make no document before somebody has to see to it.
 const BEGINS_WITHIN: Duration = Duration::from_mins(5);
@@ -214,7 +217,7 @@ impl Authority {
     /// agree on that; for how long anything is waited for, it does not say.
     async fn work(&self) {
         let phase = self.config.phase;
-        let round_length = (phase * 4).as_millis();
+        let round_length = (phase * PHASES).as_millis();
         // The round that was entered last: a clock that is set back does not begin it again.
         let mut entered = None;
         loop {
@@ -321,7 +324,7 @@ impl Authority {
     async fn follow(self: Rc<Self>, at: String) {
         // What the others did while they could not be heard says nothing of this authority.
         let mut heard: Option<Instant> = None;
-        let lately = self.config.phase * 4 + LATE;
+        let lately = self.config.phase * PHASES + LATE;
         loop {
             match web::get_dated(&at, "/documents", 1 << 16, self.config.phase).await {
                 Ok(Dated { body, ahead_s }) => {

@@ -257,6 +257,18 @@ impl Store {
         Ok(file)
     }
 
+    /// The document of an epoch that this authority promised to sign.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn promised(&self, epoch: Epoch) -> Result<Option<Digest>, StoreError> {
+        let promised =
+            self.connection.query_row("SELECT digest FROM promise WHERE epoch = ?1", [epoch.0], |row| {
+                row.get(0).map(Digest)
+            });
+        promised.optional().map_err(|error| self.failed(error))
+    }
+
     /// Promises to sign this document and no other of its epoch, and keeps why; both are on the
     /// disk when it returns. `false` if another one was promised.
     ///

@@ -2,9 +2,9 @@
 
 use minicbor::{Decoder, Encoder};
 
-/// Most words of a transcript: of each authority two votes, two sightings and a document, and of
-/// each vote the earlier ones that it names, two of each authority.
-const MOST: u64 = 16 * (5 + 2 * 2 * 16);
+/// Most words of a transcript: of each authority two votes, two sightings, two preparations and a
+/// document, and of each vote the earlier ones that it names, two of each authority.
+const MOST: u64 = 16 * (7 + 2 * 2 * 16);
 
 /// Something that an authority said, as it was signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Word<'t> {
     Document(&'t [u8]),
     /// A vote of an earlier round, which votes of this one name.
     EarlierVote(&'t [u8]),
+    /// Which document it counted.
+    Preparation(&'t [u8]),
 }
 
 /// A transcript that is written.
@@ -34,6 +36,7 @@ impl Transcript {
             Word::Vote(file) => (1, file),
             Word::Document(file) => (2, file),
             Word::EarlierVote(file) => (3, file),
+            Word::Preparation(file) => (4, file),
         };
         let mut out = Encoder::new(&mut self.bytes);
         // Writing to a vector cannot fail.
@@ -64,6 +67,7 @@ impl Transcript {
                 (1, file) => words.push(Word::Vote(file)),
                 (2, file) => words.push(Word::Document(file)),
                 (3, file) => words.push(Word::EarlierVote(file)),
+                (4, file) => words.push(Word::Preparation(file)),
                 _ => {}
             }
         }
@@ -83,6 +87,7 @@ mod tests {
             Word::Vote(b"vote"),
             Word::Document(b""),
             Word::Vote(&[7; 300]),
+            Word::Preparation(b"counted"),
         ];
         let mut transcript = Transcript::default();
         for word in words {

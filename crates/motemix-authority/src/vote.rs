@@ -1,6 +1,8 @@
 //! What an authority would put into a document, and what it saw of the others.
 //! `docs/spec/authority.md` is normative for the bytes.
 
+use std::collections::HashSet;
+
 use blake2::{Blake2s256, Digest as _};
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
@@ -100,7 +102,7 @@ pub struct NewVote<'v> {
     pub previous: Option<(Epoch, Digest)>,
     /// All but the nodes.
     pub draft: Draft<'v>,
-    /// Roles and signed descriptors, in any order; each identity once.
+    /// Roles and descriptors whose signatures were checked, in any order; each identity once.
     pub candidates: Vec<(Role, &'v [u8])>,
     /// Why its authority promised a document of the epoch in an earlier round, if it did.
     pub evidence: Option<&'v Evidence>,
@@ -146,7 +148,7 @@ impl NewVote<'_> {
         let mut candidates: Vec<_> = self
             .candidates
             .iter()
-            .filter_map(|(role, file)| Some((described(file)?.identity, *role, *file)))
+            .filter_map(|(role, file)| Some((described_before(file)?.identity, *role, *file)))
             .collect();
         candidates.sort_unstable_by_key(|(identity, ..)| *identity);
         candidates.dedup_by_key(|(identity, ..)| *identity);
@@ -191,6 +193,31 @@ pub(crate) fn described(file: &[u8]) -> Option<Descriptor<'_>> {
     SignedDescriptor::parse(file).ok()?.verify().ok()
 }
 
+/// The same of a file whose signature was checked before.
+fn described_before(file: &[u8]) -> Option<Descriptor<'_>> {
+    if file.len() > MAX_DESCRIPTOR_LEN {
+        return None;
+    }
+    SignedDescriptor::parse(file).ok()?.verified_before().ok()
+}
+
+/// Descriptors whose signatures were checked. Votes have most of them in common, those of a round
+/// as well as those that evidence names.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedDescriptors(HashSet<Digest>);
+
+impl CheckedDescriptors {
+    fn described<'f>(&mut self, file: &'f [u8]) -> Option<Descriptor<'f>> {
+        let digest = Digest::labelled(b"motemix/1 descriptor digest", file);
+        if self.0.contains(&digest) {
+            return described_before(file);
+        }
+        let descriptor = described(file)?;
+        self.0.insert(digest);
+        Some(descriptor)
+    }
+}
+
 impl<'v> Vote<'v> {
     /// Reads a vote and checks who signed it. What is said of nodes is checked as well: nobody can
     /// vote for what a node did not say.
@@ -199,7 +226,13 @@ impl<'v> Vote<'v> {
     /// [`VoteError::Malformed`] or [`VoteError::Stranger`].
     pub fn verify(file: &'v [u8], roster: &Roster) -> Result<(AuthorityKey, Self), VoteError> {
         let (key, vote) = OpenedVote::open(file, roster)?;
-        Ok((key, vote.checked()?))
+        Ok((key, vote.checked(&mut CheckedDescriptors::default())?))
+    }
+
+    /// Reads a vote that was verified before.
+    pub(crate) fn verified_before(file: &'v [u8], roster: &Roster) -> Option<(AuthorityKey, Self)> {
+        let (key, vote) = OpenedVote::open(file, roster).ok()?;
+        Some((key, vote.of(described_before).ok()?))
     }
 }
 
@@ -278,7 +311,14 @@ impl<'v> OpenedVote<'v> {
     }
 
     /// The vote, if each of its nodes said of itself what the vote has.
-    pub(crate) fn checked(self) -> Result<Vote<'v>, VoteError> {
+    pub(crate) fn checked(self, known: &mut CheckedDescriptors) -> Result<Vote<'v>, VoteError> {
+        self.of(|file| known.described(file))
+    }
+
+    fn of(
+        self,
+        mut described: impl FnMut(&'v [u8]) -> Option<Descriptor<'v>>,
+    ) -> Result<Vote<'v>, VoteError> {
         let malformed = VoteError::Malformed;
         let Self { round, previous, draft, encoded_draft, nodes, evidence } = self;
         let mut candidates: Vec<Candidate<'v>> = Vec::with_capacity(nodes.len());
@@ -349,6 +389,56 @@ impl Sighting {
             (0..count).map_while(|_| Some(Digest(reader.bytes().ok()?.try_into().ok()?))).collect();
         let whole = votes.len() as u64 == count && reader.position() == payload.len();
         (whole && votes.is_sorted_by(|one, next| one < next)).then_some(Self { round, votes })
+    }
+}
+
+/// Which document of a round an authority counted, and could sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preparation {
+    /// The round.
+    pub round: Round,
+    /// The document.
+    pub document: Digest,
+}
+
+impl Preparation {
+    /// Encodes and signs it.
+    ///
+    /// # Errors
+    /// Never, with memory for it.
+    pub fn sign(&self, secret: &AuthoritySecret) -> Result<Vec<u8>, BuildError> {
+        let mut payload = Vec::new();
+        // Writing to a vector cannot fail.
+        let _ = self.write(&mut payload);
+        let mut out = vec![0; payload.len() + STATEMENT_OVERHEAD];
+        sign_statement(&mut out, Label::Preparation, &payload, secret).map(<[u8]>::to_vec)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
+        let mut out = Encoder::new(out);
+        out.array(4)?.u64(VERSION)?.u32(self.round.epoch.0)?.u64(self.round.attempt)?;
+        out.bytes(&self.document.0)?;
+        Ok(())
+    }
+
+    /// Reads a preparation and checks who signed it.
+    ///
+    /// # Errors
+    /// [`VoteError::Malformed`] or [`VoteError::Stranger`].
+    pub fn verify(file: &[u8], roster: &Roster) -> Result<(AuthorityKey, Self), VoteError> {
+        let (key, payload) = opened(file, roster, Label::Preparation)?;
+        let preparation = Self::read(payload).ok_or(VoteError::Malformed("preparation"))?;
+        Ok((key, preparation))
+    }
+
+    fn read(payload: &[u8]) -> Option<Self> {
+        let mut reader = Decoder::new(payload);
+        if reader.array().ok()? != Some(4) || reader.u64().ok()? != VERSION {
+            return None;
+        }
+        let round = Round { epoch: Epoch(reader.u32().ok()?), attempt: reader.u64().ok()? };
+        let document = Digest(reader.bytes().ok()?.try_into().ok()?);
+        (reader.position() == payload.len()).then_some(Self { round, document })
     }
 }
 

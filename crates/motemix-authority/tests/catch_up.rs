@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use motemix_authority::ceremony::Phase;
 use motemix_authority::config::Peer;
 use motemix_authority::{AuthorityConfig, run};
 use motemix_crypto::PublicKey;
@@ -161,7 +162,7 @@ fn an_authority_that_missed_the_end_of_a_round_has_its_document_before_it_would_
     let at = hear.recv().unwrap().to_string();
 
     let first = config.epoch_at(UnixTime(unix_time().as_secs())).0;
-    let round = u64::try_from(PHASE.as_millis()).unwrap() * 4;
+    let round = u64::try_from(PHASE.as_millis()).unwrap() * Phase::ALL.len() as u64;
     let asked = |path: &str| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(web::get(&at, path, 1 << 16, Duration::from_secs(60)))

@@ -90,7 +90,7 @@ fn an_authority_that_starts_again_shows_why_it_promised() {
     let north = thread::spawn(move || {
         run(&dir, &Supervisor::default(), |at| tell.send(at).unwrap(), async { drop(stopped.await) })
     });
-    let round_length = PHASE.as_millis() * 4;
+    let round_length = PHASE.as_millis() * Phase::ALL.len() as u128;
     let attempt = || u64::try_from(unix_time().as_millis() / round_length).unwrap();
     let at = hear.recv().unwrap();
     let (round, transcript) = heard(at, || Round { epoch, attempt: attempt() });

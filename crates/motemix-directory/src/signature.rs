@@ -30,6 +30,8 @@ pub enum Label {
     Vote,
     /// Which votes an authority had in time.
     Sighting,
+    /// Which document an authority counted.
+    Preparation,
 }
 
 impl Label {
@@ -41,6 +43,7 @@ impl Label {
             Self::Descriptor => b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x19motemix/1 node descriptor",
             Self::Vote => b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x18motemix/1 authority vote",
             Self::Sighting => b"\x84\x6aSignature1\x43\xa1\x01\x27\x54motemix/1 votes seen",
+            Self::Preparation => b"\x84\x6aSignature1\x43\xa1\x01\x27\x58\x1bmotemix/1 document prepared",
         }
     }
 }

@@ -34,7 +34,7 @@ const CLIENTS: usize = 6;
 const MANNERS: &[&str] = &["0.01", "0.01", "0.2"];
 /// Packets are in the open, and it shows whether one leaves twice.
 const PLAIN: &[&str] = &["--plain-links"];
-/// As many epochs are signed ahead as the program does by itself. A round has four seconds here,
+/// As many epochs are signed ahead as the program does by itself. A round has five seconds here,
 /// and on a busy machine not each of them makes a document.
 const AHEAD: [&str; 2] = ["--ahead", "6"];
 /// The folder of the operator who takes a mix over.

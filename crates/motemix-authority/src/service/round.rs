@@ -11,7 +11,7 @@ use super::{Authority, State};
 use crate::ceremony::{Agreed, Ceremony, Counted, Offered, Phase, sign_document};
 use crate::evidence::{Evidence, MAX_EVIDENCE_LEN, VOTES_EACH};
 use crate::transcript::{Transcript, Word};
-use crate::vote::{Digest, MAX_VOTE_LEN, NewVote, Round, VoteError, described};
+use crate::vote::{Digest, MAX_VOTE_LEN, NewVote, Preparation, Round, VoteError, described};
 
 /// How often the others are asked in a phase.
 const ASKS: u32 = 4;
@@ -22,7 +22,7 @@ const VERY_END: Duration = Duration::from_millis(20);
 /// The part of a phase that words of one authority may take which are then refused. A liar, or
 /// whoever is on the way to it, would keep this one from hearing the others otherwise.
 const NOISE: u32 = 8;
-/// Bytes that sightings of one authority, and heads of all its words, have at most.
+/// Bytes of one authority beside votes and documents: sightings, preparations, heads of its words.
 const SMALL_LEN: usize = 16 << 10;
 /// Rounds that others can ask for: the one that is on, and those before it. Each second one may be
 /// about an epoch that is stuck, and what was said in its last one is still known.
@@ -50,12 +50,20 @@ fn leave_out_the_longest<'f>(candidates: &mut Vec<(Role, &'f [u8])>) -> Vec<(Rol
     candidates.split_off(count)
 }
 
+fn promised_another(round: Round) -> String {
+    format!(
+        "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can agree \
+         without it, and later epochs are not touched",
+        round.epoch
+    )
+}
+
 impl Authority {
     /// One round, from the votes to the document. `voted` is when its first phase ends. The others
     /// end after it by the clock that nobody sets: whatever becomes of the wall clock meanwhile, a
-    /// round takes four phases.
+    /// round takes five phases.
     pub(super) async fn take_part(&self, round: Round, voted: Instant) -> Result<(), String> {
-        let (seen, signed) = (voted + self.config.phase, voted + self.config.phase * 2);
+        let [seen, prepared, signed] = [1, 2, 3].map(|phases| voted + self.config.phase * phases);
         let evidence = self.evidence(round)?;
         let vote = self.vote(round, evidence.as_ref())?;
         self.enter(round, &vote, evidence.as_ref());
@@ -68,7 +76,10 @@ impl Authority {
         self.exchange(round, Phase::Sighting, seen).await;
 
         let counted = self.count(round).await?;
-        let signing = self.sign(round, &counted);
+        let preparing = self.prepare(round, &counted);
+        self.exchange(round, Phase::Preparing, prepared).await;
+
+        let signing = preparing.and_then(|()| self.sign(round, &counted));
         // Others may agree without this one, and it can have what they agree on.
         self.exchange(round, Phase::Signing, signed).await;
         for liar in self.dissenters(round, &counted) {
@@ -121,24 +132,43 @@ impl Authority {
         self.with(round, |ceremony| ceremony.count(ids))?.map_err(|error| error.to_string())
     }
 
-    /// Signs what was counted, once the promise is on the disk.
-    fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
+    /// Says what was counted, if it can be shown and signed.
+    fn prepare(&self, round: Round, counted: &Counted) -> Result<(), String> {
         self.state.borrow_mut().counted.entry(round.epoch).or_default();
-        let evidence = counted.evidence.as_ref().ok_or_else(|| {
-            format!(
+        if counted.evidence.is_none() {
+            return Err(format!(
                 "fewer than {} authorities said in time which votes they had; see whether the others run, and whether \
                  their clocks are right",
                 self.roster.threshold()
-            )
-        })?;
+            ));
+        }
         let document = Digest::of_document(&counted.payload);
+        let promised = self.store.promised(round.epoch).map_err(|error| error.to_string())?;
+        if promised.is_some_and(|promised| promised != document) {
+            return Err(promised_another(round));
+        }
+        let preparation = Preparation { round, document }.sign(self.key.secret());
+        let preparation = preparation.map_err(|error| error.to_string())?;
+        self.with(round, |ceremony| ceremony.take_preparation(&preparation).map(drop))?
+            .map_err(|error| error.to_string())
+    }
+
+    /// Signs what was counted, once the promise is on the disk. What was promised before is signed
+    /// again: the others may need this signature alone.
+    fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
+        let document = Digest::of_document(&counted.payload);
+        let promised = self.store.promised(round.epoch).map_err(|error| error.to_string())?;
+        if promised.is_none() && !self.with(round, |ceremony| ceremony.is_prepared(document))? {
+            return Err(format!(
+                "too few counted the same votes, and {} have to before one of them signs; see whether the others run, and \
+                 whether their clocks are right",
+                self.roster.threshold()
+            ));
+        }
+        let Some(evidence) = &counted.evidence else { return Err("the round is over".to_owned()) };
         let promised = self.store.promise(round.epoch, document, evidence);
         if !promised.map_err(|error| error.to_string())? {
-            return Err(format!(
-                "this authority has promised another document of epoch {}, and signs one for an epoch only; the others can \
-                 agree without it, and later epochs are not touched",
-                round.epoch
-            ));
+            return Err(promised_another(round));
         }
         let signed = sign_document(&counted.payload, self.key.secret()).map_err(|error| error.to_string())?;
         self.with(round, |ceremony| ceremony.take_signed(&signed).map(drop))?
@@ -294,6 +324,7 @@ impl Authority {
                 Word::Sighting(file) => ceremony.take_sighting(phase, file),
                 Word::Vote(file) => ceremony.take_vote(phase, file, &offered),
                 Word::Document(file) => ceremony.take_signed(file),
+                Word::Preparation(file) => ceremony.take_preparation(file),
                 Word::EarlierVote(_) => Ok(false),
             });
             match heard {

@@ -193,6 +193,7 @@ fn transcript_of(ceremony: &Ceremony) -> Vec<u8> {
             Said::Sighting(file) => transcript.push(Word::Sighting(file)),
             Said::Vote(file) => transcript.push(Word::Vote(file)),
             Said::EarlierVote(file) => transcript.push(Word::EarlierVote(file)),
+            Said::Preparation(file) => transcript.push(Word::Preparation(file)),
         }
     }
     for document in ceremony.signed_documents() {

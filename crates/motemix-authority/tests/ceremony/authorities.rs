@@ -4,7 +4,7 @@ use motemix_authority::ceremony::{Ceremony, Phase, Said, sign_document};
 use motemix_authority::evidence::Evidence;
 use motemix_authority::roster::Roster;
 use motemix_authority::tally::{Previous, TallyError};
-use motemix_authority::vote::{NewVote, Round};
+use motemix_authority::vote::{Digest, NewVote, Preparation, Round};
 use motemix_crypto::PublicKey;
 use motemix_directory::{
     AuthoritySecret, Capabilities, Draft, Epoch, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor,
@@ -93,6 +93,7 @@ pub fn tell(from: &Ceremony, to: &mut Ceremony, phase: Phase) {
         let _ = match said {
             Said::Sighting(file) => to.take_sighting(phase, file),
             Said::Vote(file) => to.take_vote(phase, file, &offered),
+            Said::Preparation(file) => to.take_preparation(file),
             Said::EarlierVote(_) => Ok(false),
         };
     }
@@ -161,9 +162,24 @@ impl Authority {
         ceremony
     }
 
+    fn prepares(&self, ceremony: &mut Ceremony) {
+        let Ok(counted) = ceremony.count(|_| Some(Previous::default())) else { return };
+        if counted.evidence.is_none() {
+            return;
+        }
+        if self.promised.as_ref().is_none_or(|(payload, _)| *payload == counted.payload) {
+            let document = Digest::of_document(&counted.payload);
+            let preparation = Preparation { round: ceremony.round(), document };
+            ceremony.take_preparation(&preparation.sign(&secret(self.number)).unwrap()).unwrap();
+        }
+    }
+
     fn signs(&mut self, ceremony: &mut Ceremony) {
         let Ok(counted) = ceremony.count(|_| Some(Previous::default())) else { return };
         let Some(evidence) = counted.evidence else { return };
+        if self.promised.is_none() && !ceremony.is_prepared(Digest::of_document(&counted.payload)) {
+            return;
+        }
         let promised = self.promised.get_or_insert_with(|| (counted.payload.clone(), evidence.to_bytes()));
         if promised.0 == counted.payload {
             let signed = sign_document(&counted.payload, &secret(self.number)).unwrap();
@@ -190,20 +206,37 @@ pub fn attempt_beside(
     mut heard: impl FnMut(Phase, usize, usize) -> bool,
     beside: impl Fn(Phase, &mut [Ceremony]),
 ) -> Vec<Ceremony> {
+    let count = all.len();
+    let told = |phase| {
+        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let pairs: Vec<_> = pairs.filter(|(from, to)| from != to && heard(phase, *from, *to)).collect();
+        // What is heard is passed on.
+        pairs.repeat(2)
+    };
+    attempt_in_order(all, roster, attempt, told, beside)
+}
+
+/// The same in which one tells another what it knows by then, in the order of these pairs.
+pub fn attempt_in_order(
+    all: &mut [Authority],
+    roster: &Roster,
+    attempt: u64,
+    mut told: impl FnMut(Phase) -> Vec<(usize, usize)>,
+    beside: impl Fn(Phase, &mut [Ceremony]),
+) -> Vec<Ceremony> {
     let round = Round { attempt, ..ROUND };
     let mut ceremonies: Vec<_> = all.iter().map(|authority| authority.enters(roster, round)).collect();
-    for phase in [Phase::Voting, Phase::Sighting, Phase::Signing] {
+    for phase in [Phase::Voting, Phase::Sighting, Phase::Preparing, Phase::Signing] {
         for (authority, ceremony) in all.iter_mut().zip(&mut ceremonies) {
             match phase {
                 Phase::Sighting => sight(ceremony, authority.number),
+                Phase::Preparing => authority.prepares(ceremony),
                 Phase::Signing => authority.signs(ceremony),
                 Phase::Voting | Phase::Rest => {}
             }
         }
-        let pairs = (0..all.len()).flat_map(|from| (0..all.len()).map(move |to| (from, to)));
-        let pairs: Vec<_> = pairs.filter(|(from, to)| from != to && heard(phase, *from, *to)).collect();
-        for (from, to) in pairs.iter().chain(&pairs) {
-            if let Ok([from, to]) = ceremonies.get_disjoint_mut([*from, *to]) {
+        for (from, to) in told(phase) {
+            if let Ok([from, to]) = ceremonies.get_disjoint_mut([from, to]) {
                 tell(from, to, phase);
             }
         }

@@ -1,6 +1,7 @@
 //! What one promised in a round that the others missed is signed in a later one; and what does not
 //! show why is no evidence.
 
+use std::collections::BTreeSet;
 use std::slice;
 
 use motemix_authority::ceremony::{Ceremony, Offered, Phase, sign_document};
@@ -25,12 +26,12 @@ fn renew(all: &mut [Authority]) {
     }
 }
 
-/// The second one misses what the first one saw, and the signature; so do all who are behind it.
+/// The second one misses what the first one counted, and the signature; so do all who are behind it.
 fn first_alone(phase: Phase, from: usize, _: usize) -> bool {
     match phase {
-        Phase::Voting => true,
-        Phase::Sighting => from != 0,
-        _ => false,
+        Phase::Voting | Phase::Sighting => true,
+        Phase::Preparing => from != 0,
+        Phase::Signing | Phase::Rest => false,
     }
 }
 
@@ -70,6 +71,29 @@ fn whoever_cannot_show_why_does_not_promise() {
     let mut all = [Authority::new(0), Authority::new(1)];
     attempt(&mut all, &roster, 7, |phase, _, _| phase == Phase::Voting);
     assert!(all.iter().all(|authority| authority.promised.is_none()));
+}
+
+/// Words are lost, so that five authorities count three sets of votes. If each promised what it
+/// counted, no document could ever have three signatures.
+#[test]
+fn what_fewer_than_enough_have_counted_nobody_promises() {
+    let roster = roster(5, 3);
+    let mut all = [0, 1, 2, 3, 4].map(Authority::new);
+    for (number, authority) in (0..).zip(&mut all[3..]) {
+        authority.nodes[usize::from(number)] = descriptor(number, 1100, 4001);
+    }
+    let three = (0..3).flat_map(|from| (0..5).map(move |to| (from, to)));
+    let told = |phase| match phase {
+        Phase::Voting => three.clone().chain([(3, 4)]).collect(),
+        Phase::Sighting => three.clone().chain([(4, 2), (4, 3)]).collect(),
+        _ => three.clone().chain([(3, 0), (4, 0)]).chain((1..5).map(|to| (0, to))).collect(),
+    };
+    let ceremonies = attempt_in_order(&mut all, &roster, 7, told, |_, _| ());
+    let counted = ceremonies.iter().map(|ceremony| payload(ceremony).unwrap());
+    assert_eq!(counted.collect::<BTreeSet<_>>().len(), 3);
+    assert!(all.iter().all(|authority| authority.promised.is_none()));
+    attempt(&mut all, &roster, 8, |_, _, _| true);
+    assert!(all.iter().all(|authority| authority.document.is_some()));
 }
 
 #[test]

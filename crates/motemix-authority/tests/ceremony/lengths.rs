@@ -79,7 +79,9 @@ fn invented(len: usize, from: u32) -> Vec<Vec<u8>> {
 /// All bytes that one gives to another.
 fn given(ceremony: &Ceremony) -> usize {
     let said = ceremony.statements().map(|said| match said {
-        Said::Sighting(file) | Said::Vote(file) | Said::EarlierVote(file) => file.len(),
+        Said::Sighting(file) | Said::Vote(file) | Said::EarlierVote(file) | Said::Preparation(file) => {
+            file.len()
+        }
     });
     said.sum::<usize>() + ceremony.signed_documents().map(<[u8]>::len).sum::<usize>()
 }

@@ -43,7 +43,7 @@ pub struct AuthorityInit {
     /// How many epochs ahead documents are signed.
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub ahead: u32,
-    /// How long each of the four phases of a vote is; the authorities' clocks have to agree within
+    /// How long each of the five phases of a vote is; the authorities' clocks have to agree within
     /// one. By default 15 seconds, or a tenth of an epoch if that is less.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub phase: Option<Duration>,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How often the boards are listened to.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
-/// The longest wait for the last acknowledgements.
+/// The longest wait for the next acknowledgement when nothing is sent any more.
 const COOL_DOWN: Duration = Duration::from_mins(3);
 
 /// Messages of the boards, and of the hosts that send.
@@ -93,16 +93,14 @@ impl Traffic {
         mut waiting: usize,
         interrupted: &AtomicBool,
     ) -> Result<u64, Failure> {
-        let until = Instant::now() + COOL_DOWN;
-        let mut acknowledged = 0;
+        let (mut until, mut acknowledged) = (Instant::now() + COOL_DOWN, 0);
         while waiting > 0 && Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
             for board in boards.iter_mut() {
                 for news in board.news()? {
-                    if news.starts_with("acknowledged ") {
-                        acknowledged += 1;
+                    if news.starts_with("acknowledged ") || news.starts_with("discarded ") {
+                        acknowledged += u64::from(news.starts_with("acknowledged "));
                         waiting -= 1;
-                    } else if news.starts_with("discarded ") {
-                        waiting -= 1;
+                        until = Instant::now() + COOL_DOWN;
                     } else if news.starts_with("warning:") {
                         self.warnings.insert(format!("{}: {news}", board.name));
                     }
@@ -151,6 +149,7 @@ impl Traffic {
         for host in network.senders() {
             ask(host, &Request::Quiet {})?;
         }
+        let (mut least, mut until) = (u64::MAX, Instant::now() + COOL_DOWN);
         while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
             for board in boards.iter_mut() {
                 self.listen(board)?;
@@ -159,6 +158,9 @@ impl Traffic {
             let under_way = self.under_way() + hosts;
             if under_way == 0 {
                 break;
+            }
+            if under_way < least {
+                (least, until) = (under_way, Instant::now() + COOL_DOWN);
             }
             progress.at(self.time.as_millis() as u64, &format!("{}, waiting for {under_way}", self.line()));
             std::thread::sleep(LISTEN_EVERY);
