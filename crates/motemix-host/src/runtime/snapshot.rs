@@ -29,7 +29,7 @@ use crate::metrics::{Metrics, Told};
 use crate::places;
 
 /// How long documents may take to come by themselves to a node that starts. Authorities that begin
-/// as well make the first one within two rounds of a minute, and one more in each further round.
+/// as well make the first one within two rounds of 75 s, and one more in each further round.
 const BEGINS_WITHIN: Duration = Duration::from_mins(5);
 /// One hour.
 const HOUR_IN_MICROS: u64 = 3_600_000_000;
