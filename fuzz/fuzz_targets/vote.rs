@@ -1,4 +1,4 @@
-//! What authorities say to each other: transcripts from nowhere, votes and sightings that an
+//! What authorities say to each other: transcripts from nowhere, votes, sightings and preparations that an
 //! authority signed whatever they say, and votes that show such votes and sightings of an earlier
 //! round. Nothing panics, and a round that heard it has votes of its authorities alone.
 #![cfg_attr(fuzzing, no_main)]
@@ -78,7 +78,7 @@ fuzz_target!(|bytes: &[u8]| {
         Word::EarlierVote(_) => Ok(false),
     };
     let by = 1 + kind % 4;
-    match kind % 3 {
+    match kind % 4 {
         0 if kind / 12 % 2 == 1 => {
             let shows = hear(Word::Vote(&vote(&evidence, by)));
             let _ = hear(Word::Vote(&vote(&evidence, 1 + by % 3)));
@@ -95,6 +95,11 @@ fuzz_target!(|bytes: &[u8]| {
             let taken = hear(Word::Vote(&vote));
             assert!(by <= 3 || taken.is_err(), "a stranger voted");
             assert!(!matches!(hear(Word::Vote(&vote)), Ok(true)), "a vote is new once");
+        }
+        2 => {
+            let preparation = signed(Label::Preparation, bytes, by);
+            let taken = hear(Word::Preparation(&preparation));
+            assert!(by <= 3 || taken.is_err(), "a stranger counted something");
         }
         _ => {
             let sighting = signed(Label::Sighting, bytes, by);

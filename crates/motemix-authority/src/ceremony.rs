@@ -264,22 +264,40 @@ impl Ceremony {
         if self.preparations.values().flatten().any(|(_, held)| held == file) {
             return Ok(false);
         }
-        let (key, preparation) = Preparation::verify(file, &self.roster)?;
-        self.check_round(preparation.round)?;
-        let held = self.preparations.entry(key.id()).or_default();
-        if held.len() == SAID_EACH {
+        let signer = SignedStatement::parse(file).ok().and_then(|statement| statement.signer());
+        if signer.and_then(|id| self.preparations.get(&id)).is_some_and(|held| held.len() == SAID_EACH) {
             return Err(VoteError::TooMany);
         }
-        held.push((preparation, file.to_vec()));
+        let (key, preparation) = Preparation::verify(file, &self.roster)?;
+        self.check_round(preparation.round)?;
+        self.preparations.entry(key.id()).or_default().push((preparation, file.to_vec()));
         self.taken += 1;
         Ok(true)
     }
 
-    /// Whether so many authorities counted this document that it may be signed: no other one of
-    /// this round is prepared by as many, unless 2k − n of them said both.
-    pub fn is_prepared(&self, document: Digest) -> bool {
-        let is_of = |held: &&Vec<(Preparation, Vec<u8>)>| matches!(held[..], [(preparation, _)] if preparation.document == document);
-        self.preparations.values().filter(is_of).count() >= usize::from(self.roster.threshold())
+    /// Whether an authority may say that it counted it: it promised nothing yet, or this.
+    pub fn may_prepare(counted: &Counted, promised: Option<Digest>) -> bool {
+        let document = Digest::of_document(&counted.payload);
+        counted.evidence.is_some() && promised.is_none_or(|promised| promised == document)
+    }
+
+    /// Whether it may promise and sign it: k authorities prepared it, and nothing else. No other
+    /// document of this round is prepared by as many, unless 2k − n of them said both. What was
+    /// promised before is signed again: the others may need this signature alone.
+    pub fn may_sign(&self, counted: &Counted, promised: Option<Digest>) -> bool {
+        let document = Digest::of_document(&counted.payload);
+        let is_of = |held: &&Vec<(Preparation, Vec<u8>)>| {
+            held.iter().all(|(preparation, _)| preparation.document == document)
+        };
+        let enough =
+            || self.preparations.values().filter(is_of).count() >= usize::from(self.roster.threshold());
+        promised == Some(document) || Self::may_prepare(counted, promised) && enough()
+    }
+
+    /// Who prepared two documents in this round.
+    pub fn twofold(&self) -> Vec<KeyId> {
+        let differ = |held: &[(Preparation, Vec<u8>)]| matches!(held, [(one, _), (other, _)] if one != other);
+        self.preparations.iter().filter(|(_, held)| differ(held)).map(|(id, _)| *id).collect()
     }
 
     /// Takes a document of the epoch with one signature or several. `true` if one is new.

@@ -6,7 +6,7 @@
 //! threshold = 2                   # more than half of the authorities
 //! epoch_length = "1h"
 //! ahead = 6                       # documents are signed so many epochs ahead
-//! phase = "15s"                   # a round has four; clocks have to agree within one
+//! phase = "15s"                   # a round has five; clocks have to agree within one
 //!
 //! [[authority]]                   # all of them, this one too
 //! key = "<64 hex digits>"

@@ -76,12 +76,19 @@ impl Authority {
         self.exchange(round, Phase::Sighting, seen).await;
 
         let counted = self.count(round).await?;
-        let preparing = self.prepare(round, &counted);
+        // What was promised before is signed all the same.
+        if let Err(problem) = self.prepare(round, &counted) {
+            tracing::debug!("nothing is prepared: {problem}");
+        }
         self.exchange(round, Phase::Preparing, prepared).await;
 
-        let signing = preparing.and_then(|()| self.sign(round, &counted));
+        let signing = self.sign(round, &counted);
         // Others may agree without this one, and it can have what they agree on.
         self.exchange(round, Phase::Signing, signed).await;
+        for liar in self.with(round, |ceremony| ceremony.twofold())? {
+            tracing::warn!("authority {liar} counted two documents of epoch {}", round.epoch);
+            self.suspect(liar);
+        }
         for liar in self.dissenters(round, &counted) {
             tracing::warn!("authority {liar} signed another document of epoch {}", round.epoch);
             self.suspect(liar);
@@ -135,44 +142,51 @@ impl Authority {
     /// Says what was counted, if it can be shown and signed.
     fn prepare(&self, round: Round, counted: &Counted) -> Result<(), String> {
         self.state.borrow_mut().counted.entry(round.epoch).or_default();
-        if counted.evidence.is_none() {
-            return Err(format!(
-                "fewer than {} authorities said in time which votes they had; see whether the others run, and whether \
-                 their clocks are right",
-                self.roster.threshold()
-            ));
+        if !Ceremony::may_prepare(counted, self.promised(round)?) {
+            return Ok(());
         }
         let document = Digest::of_document(&counted.payload);
-        let promised = self.store.promised(round.epoch).map_err(|error| error.to_string())?;
-        if promised.is_some_and(|promised| promised != document) {
-            return Err(promised_another(round));
-        }
         let preparation = Preparation { round, document }.sign(self.key.secret());
         let preparation = preparation.map_err(|error| error.to_string())?;
         self.with(round, |ceremony| ceremony.take_preparation(&preparation).map(drop))?
             .map_err(|error| error.to_string())
     }
 
-    /// Signs what was counted, once the promise is on the disk. What was promised before is signed
-    /// again: the others may need this signature alone.
+    /// Signs what was counted, once the promise is on the disk.
     fn sign(&self, round: Round, counted: &Counted) -> Result<(), String> {
-        let document = Digest::of_document(&counted.payload);
-        let promised = self.store.promised(round.epoch).map_err(|error| error.to_string())?;
-        if promised.is_none() && !self.with(round, |ceremony| ceremony.is_prepared(document))? {
-            return Err(format!(
-                "too few counted the same votes, and {} have to before one of them signs; see whether the others run, and \
-                 whether their clocks are right",
-                self.roster.threshold()
-            ));
+        let promised = self.promised(round)?;
+        if !self.with(round, |ceremony| ceremony.may_sign(counted, promised))? {
+            return Err(self.why_not(round, counted, promised));
         }
-        let Some(evidence) = &counted.evidence else { return Err("the round is over".to_owned()) };
-        let promised = self.store.promise(round.epoch, document, evidence);
-        if !promised.map_err(|error| error.to_string())? {
-            return Err(promised_another(round));
+        if let Some(evidence) = &counted.evidence {
+            let document = Digest::of_document(&counted.payload);
+            let promised = self.store.promise(round.epoch, document, evidence);
+            if !promised.map_err(|error| error.to_string())? {
+                return Err(promised_another(round));
+            }
         }
         let signed = sign_document(&counted.payload, self.key.secret()).map_err(|error| error.to_string())?;
         self.with(round, |ceremony| ceremony.take_signed(&signed).map(drop))?
             .map_err(|error| error.to_string())
+    }
+
+    fn promised(&self, round: Round) -> Result<Option<Digest>, String> {
+        self.store.promised(round.epoch).map_err(|error| error.to_string())
+    }
+
+    /// Why what was counted is not signed.
+    fn why_not(&self, round: Round, counted: &Counted, promised: Option<Digest>) -> String {
+        let what = if counted.evidence.is_none() {
+            "said in time which votes they had"
+        } else if promised.is_some() {
+            return promised_another(round);
+        } else {
+            "said that they counted this document"
+        };
+        let threshold = self.roster.threshold();
+        format!(
+            "fewer than {threshold} authorities {what}; see whether the others run, and whether their clocks are right"
+        )
     }
 
     fn dissenters(&self, round: Round, counted: &Counted) -> Vec<KeyId> {

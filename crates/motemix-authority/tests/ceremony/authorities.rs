@@ -135,6 +135,7 @@ pub fn payload(ceremony: &Ceremony) -> Result<Vec<u8>, TallyError> {
 }
 
 /// An authority that holds rounds as the service does. What it keeps outlives them.
+#[derive(Clone)]
 pub struct Authority {
     pub number: u8,
     /// What nodes said last of themselves.
@@ -162,30 +163,33 @@ impl Authority {
         ceremony
     }
 
+    fn digest_of_promise(&self) -> Option<Digest> {
+        self.promised.as_ref().map(|(payload, _)| Digest::of_document(payload))
+    }
+
     fn prepares(&self, ceremony: &mut Ceremony) {
         let Ok(counted) = ceremony.count(|_| Some(Previous::default())) else { return };
-        if counted.evidence.is_none() {
-            return;
-        }
-        if self.promised.as_ref().is_none_or(|(payload, _)| *payload == counted.payload) {
+        if Ceremony::may_prepare(&counted, self.digest_of_promise()) {
             let document = Digest::of_document(&counted.payload);
-            let preparation = Preparation { round: ceremony.round(), document };
-            ceremony.take_preparation(&preparation.sign(&secret(self.number)).unwrap()).unwrap();
+            prepare(ceremony, document, self.number);
         }
     }
 
     fn signs(&mut self, ceremony: &mut Ceremony) {
         let Ok(counted) = ceremony.count(|_| Some(Previous::default())) else { return };
-        let Some(evidence) = counted.evidence else { return };
-        if self.promised.is_none() && !ceremony.is_prepared(Digest::of_document(&counted.payload)) {
-            return;
-        }
-        let promised = self.promised.get_or_insert_with(|| (counted.payload.clone(), evidence.to_bytes()));
-        if promised.0 == counted.payload {
+        if ceremony.may_sign(&counted, self.digest_of_promise()) {
+            let evidence = counted.evidence.expect("it may be promised");
+            self.promised.get_or_insert_with(|| (counted.payload.clone(), evidence.to_bytes()));
             let signed = sign_document(&counted.payload, &secret(self.number)).unwrap();
             ceremony.take_signed(&signed).unwrap();
         }
     }
+}
+
+/// Says in this one's name that it counted a document.
+pub fn prepare(ceremony: &mut Ceremony, document: Digest, by: u8) {
+    let preparation = Preparation { round: ceremony.round(), document };
+    ceremony.take_preparation(&preparation.sign(&secret(by)).unwrap()).unwrap();
 }
 
 /// One attempt, in which one authority hears another of these places in a phase if `heard` says so.

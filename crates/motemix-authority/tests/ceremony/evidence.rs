@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::slice;
 
-use motemix_authority::ceremony::{Ceremony, Offered, Phase, sign_document};
+use motemix_authority::ceremony::{Ceremony, Counted, Offered, Phase, sign_document};
 use motemix_authority::evidence::{Evidence, MAX_EVIDENCE_LEN};
 use motemix_authority::roster::Roster;
 use motemix_authority::tally::Previous;
-use motemix_authority::vote::{Digest, Round, Sighting, VoteError};
+use motemix_authority::vote::{Digest, Preparation, Round, Sighting, VoteError};
 use motemix_directory::{Epoch, SignedDocument};
 
 use crate::authorities::*;
@@ -94,6 +94,49 @@ fn what_fewer_than_enough_have_counted_nobody_promises() {
     assert!(all.iter().all(|authority| authority.promised.is_none()));
     attempt(&mut all, &roster, 8, |_, _, _| true);
     assert!(all.iter().all(|authority| authority.document.is_some()));
+}
+
+/// Votes and sightings of all three, and what they make.
+fn counted() -> (Ceremony, Counted, Digest) {
+    let mut all: Vec<_> = (0..3).map(|_| ceremony(&roster(3, 2))).collect();
+    for (by, one) in (0..).zip(&mut all) {
+        one.take_vote(Phase::Voting, &vote(&nodes(4), by), &Offered::default()).unwrap();
+    }
+    all_tell(&mut all, Phase::Voting);
+    for (by, one) in (0..).zip(&mut all) {
+        sight(one, by);
+    }
+    all_tell(&mut all, Phase::Sighting);
+    let one = all.remove(0);
+    let counted = one.count(|_| Some(Previous::default())).unwrap();
+    let document = Digest::of_document(&counted.payload);
+    (one, counted, document)
+}
+
+#[test]
+fn a_document_is_signed_if_enough_prepared_it_and_nothing_else() {
+    let (mut one, counted, document) = counted();
+    prepare(&mut one, document, 0);
+    assert!(Ceremony::may_prepare(&counted, None) && !one.may_sign(&counted, None));
+    let of = |document, round, by| Preparation { round, document }.sign(&secret(by)).unwrap();
+    assert_eq!(one.take_preparation(&of(document, ROUND, 9)), Err(VoteError::Stranger));
+    let later = VoteError::OtherRound { epoch: LATER.epoch, attempt: LATER.attempt };
+    assert_eq!(one.take_preparation(&of(document, LATER, 1)), Err(later));
+    let seen = one.sighting().sign(&secret(1)).unwrap();
+    assert_eq!(one.take_preparation(&seen), Err(VoteError::Stranger));
+    assert!(!one.may_sign(&counted, None));
+    prepare(&mut one, document, 1);
+    assert_eq!(one.take_preparation(&of(document, ROUND, 1)), Ok(false));
+    assert!(one.may_sign(&counted, None) && one.twofold().is_empty());
+    // What was promised is signed whoever prepares it, and nothing else ever.
+    let other = Digest([7; 32]);
+    assert!(one.may_sign(&counted, Some(document)) && !one.may_sign(&counted, Some(other)));
+    assert!(!Ceremony::may_prepare(&counted, Some(other)));
+    // Whoever prepares two is told of, and counts for none.
+    prepare(&mut one, other, 1);
+    assert!(!one.may_sign(&counted, None) && one.may_sign(&counted, Some(document)));
+    assert_eq!(one.twofold(), [secret(1).public_key().id()]);
+    assert_eq!(one.take_preparation(&of(Digest([8; 32]), ROUND, 1)), Err(VoteError::TooMany));
 }
 
 #[test]

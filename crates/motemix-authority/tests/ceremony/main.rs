@@ -303,6 +303,7 @@ proptest! {
         let mut one = ceremony(&roster);
         prop_assert!(one.take_vote(Phase::Voting, &bytes, &Offered::default()).is_err());
         prop_assert!(one.take_sighting(Phase::Voting, &bytes).is_err());
+        prop_assert!(one.take_preparation(&bytes).is_err());
         prop_assert!(one.take_signed(&bytes).is_err());
         let mut changed = vote(&nodes(2), 1);
         let at = at % changed.len();

@@ -139,6 +139,15 @@ impl Liar {
         let round = Round { attempt: number, ..ROUND };
         let told: Vec<_> = lies.iter().map(|lie| (lie, self.vote(round, lie))).collect();
         let ceremonies = attempt_beside(all, &roster, number, heard, |phase, ceremonies| {
+            if phase == Phase::Preparing {
+                // It says to each that it counted the same.
+                for ceremony in ceremonies {
+                    if let Ok(payload) = payload(ceremony) {
+                        prepare(ceremony, Digest::of_document(&payload), self.number);
+                    }
+                }
+                return;
+            }
             let at = |lie: &Lie| if lie.late { Phase::Sighting } else { Phase::Voting };
             for (lie, (vote, evidence)) in told.iter().filter(|(lie, _)| at(lie) == phase) {
                 let offered: Offered<'_> = evidence.iter().flat_map(Evidence::votes).collect();
@@ -183,6 +192,9 @@ proptest! {
         let (promised, none) = promises(&all);
         let most = promised.values().max().copied().unwrap_or(0);
         prop_assert!(none + most >= usize::from(threshold), "nobody can agree ever again");
+        let mut back = all.clone();
+        attempt(&mut back, &roster, number, |_, _, _| true);
+        prop_assert!(back.iter().all(|one| one.document.is_some()));
         // As many are there as must be.
         let gone = (0..usize::from(count - threshold)).map(|more| (away + more) % usize::from(count));
         let gone: BTreeSet<_> = gone.collect();
