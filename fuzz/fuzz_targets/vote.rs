@@ -1,5 +1,5 @@
-//! What authorities say to each other: transcripts from nowhere, votes, sightings and preparations that an
-//! authority signed whatever they say, and votes that show such votes and sightings of an earlier
+//! What authorities say to each other: transcripts from nowhere, votes, sightings and preparations
+//! that an authority signed whatever they say, and votes that show such votes and sightings of an earlier
 //! round. Nothing panics, and a round that heard it has votes of its authorities alone.
 #![cfg_attr(fuzzing, no_main)]
 

@@ -203,11 +203,12 @@ impl<'a> SignedDescriptor<'a> {
         if signed { Ok(descriptor) } else { Err(DescriptorError::BadSignature) }
     }
 
-    /// Checks every field, and no signature: of bytes that [`verify`](Self::verify) took before.
+    /// Checks every field, and **no signature**: for bytes that [`verify`](Self::verify) took
+    /// before.
     ///
     /// # Errors
     /// See [`DescriptorError`].
-    pub fn verified_before(self) -> Result<Descriptor<'a>, DescriptorError> {
+    pub fn unverified(self) -> Result<Descriptor<'a>, DescriptorError> {
         Ok(Descriptor::read(self.0.payload, self.0.payload_offset)?)
     }
 }

@@ -1,6 +1,6 @@
 //! Authorities, nodes and what they say.
 
-use motemix_authority::ceremony::{Ceremony, Phase, Said, sign_document};
+use motemix_authority::ceremony::{Ceremony, Offered, Phase, Said, sign_document};
 use motemix_authority::evidence::Evidence;
 use motemix_authority::roster::Roster;
 use motemix_authority::tally::{Previous, TallyError};
@@ -118,6 +118,20 @@ pub fn all_tell(all: &mut [Ceremony], phase: Phase) {
 pub fn sight(ceremony: &mut Ceremony, by: u8) {
     let sighting = ceremony.sighting().sign(&secret(by)).unwrap();
     ceremony.take_sighting(Phase::Sighting, &sighting).unwrap();
+}
+
+/// What three of whom two sign know when all have heard all votes and sightings.
+pub fn sighted() -> [Ceremony; 3] {
+    let mut all = [(); 3].map(|()| ceremony(&roster(3, 2)));
+    for (by, ceremony) in (0..).zip(&mut all) {
+        ceremony.take_vote(Phase::Voting, &vote(&nodes(5), by), &Offered::default()).unwrap();
+    }
+    all_tell(&mut all, Phase::Voting);
+    for (by, ceremony) in (0..).zip(&mut all) {
+        sight(ceremony, by);
+    }
+    all_tell(&mut all, Phase::Sighting);
+    all
 }
 
 pub fn names_of(payload: &[u8]) -> Vec<Option<String>> {

@@ -98,16 +98,7 @@ fn what_fewer_than_enough_have_counted_nobody_promises() {
 
 /// Votes and sightings of all three, and what they make.
 fn counted() -> (Ceremony, Counted, Digest) {
-    let mut all: Vec<_> = (0..3).map(|_| ceremony(&roster(3, 2))).collect();
-    for (by, one) in (0..).zip(&mut all) {
-        one.take_vote(Phase::Voting, &vote(&nodes(4), by), &Offered::default()).unwrap();
-    }
-    all_tell(&mut all, Phase::Voting);
-    for (by, one) in (0..).zip(&mut all) {
-        sight(one, by);
-    }
-    all_tell(&mut all, Phase::Sighting);
-    let one = all.remove(0);
+    let [one, ..] = sighted();
     let counted = one.count(|_| Some(Previous::default())).unwrap();
     let document = Digest::of_document(&counted.payload);
     (one, counted, document)

@@ -27,16 +27,7 @@ fn payloads(all: &[Ceremony]) -> Vec<Result<Vec<u8>, TallyError>> {
 
 #[test]
 fn three_authorities_sign_the_same_bytes() {
-    let roster = roster(3, 2);
-    let mut all = [(); 3].map(|()| ceremony(&roster));
-    for (number, ceremony) in (0..).zip(&mut all) {
-        ceremony.take_vote(Phase::Voting, &vote(&nodes(5), number), &Offered::default()).unwrap();
-    }
-    all_tell(&mut all, Phase::Voting);
-    for (number, ceremony) in (0..).zip(&mut all) {
-        sight(ceremony, number);
-    }
-    all_tell(&mut all, Phase::Sighting);
+    let mut all = sighted();
     let payloads: Vec<_> = payloads(&all).into_iter().map(Result::unwrap).collect();
     for (number, (ceremony, payload)) in (0..).zip(all.iter_mut().zip(&payloads)) {
         assert!(ceremony.agreed().is_none());
@@ -46,6 +37,7 @@ fn three_authorities_sign_the_same_bytes() {
     let agreed: BTreeSet<_> = all.iter().map(|ceremony| ceremony.agreed().unwrap().file).collect();
     assert_eq!(agreed.len(), 1, "with all signatures, the files are the same as well");
     let file = agreed.first().unwrap();
+    let roster = roster(3, 2);
     let authorities = roster.authorities().unwrap();
     let document = SignedDocument::parse(file).unwrap().verify(&authorities).unwrap();
     let document = document.admit(UnixTime(41 * 3600), None).unwrap();
