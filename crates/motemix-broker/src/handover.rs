@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use motemix_coap::Code;
 use motemix_host::store::{Inbox, Message, StoreError, file};
 use motemix_object::{Audience, Identity, LongAudience, Policy};
 use motemix_readings::devices::Verdict;
@@ -27,8 +28,8 @@ use motemix_readings::{Devices, Verifier};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::{Address, Client, ClientError};
-use announce::{Announced, Compared};
+use crate::client::{Address, Client, ClientError, topics};
+use announce::{Announced, Compared, expect};
 pub use commands::{Commands, Replier};
 use publish::{Outcome, publish};
 
@@ -166,6 +167,12 @@ impl Handover {
         let client = Client::connect(Address::Local(self.settings.socket.clone())).await?;
         let network = self.settings.network.clone();
         let audience = Audience::new(&network)?;
+        // Before it learns anything, and before all is said to be well because the inbox is empty.
+        let response = client.ask(topics::network(&network)).await?;
+        if response.code == Code::PRECONDITION_FAILED {
+            return Err(HandoverError::Network(topics::text(&response)));
+        }
+        expect(response, "say of which network it is")?;
         let mut verifier = Verifier::new(Devices::open(&self.settings.devices)?, Policy::WINDOW);
         let mut announced = Announced::default();
         let mut next_announcement = Instant::now();
@@ -214,7 +221,7 @@ impl Handover {
                     continue;
                 }
             }
-            match publish(&client, &announced, &network, &believed).await? {
+            match publish(&client, &announced, &believed).await? {
                 Outcome::Done => self.keep_mark(messages.last().map_or(self.mark, |last| last.number))?,
                 // The registrations of its devices have expired, or somebody removed them.
                 Outcome::Unknown => {

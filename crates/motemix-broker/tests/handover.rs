@@ -162,7 +162,6 @@ async fn a_broker_of_another_network_gets_nothing_and_the_receiver_says_so() {
             let folder = tempfile::tempdir().unwrap();
             let mut device = Device::new(1);
             let mut receiver = Receiver::new(folder.path(), &[&device]);
-            receiver.arrives(&device.seal(20));
             let other = motemix_broker::Policy { audience: "plant".to_owned(), ..policy() };
             let broker = Served::start_with(folder.path(), other);
             let handover = receiver.handover(&Commands::default());
@@ -175,6 +174,10 @@ async fn a_broker_of_another_network_gets_nothing_and_the_receiver_says_so() {
                 }
             };
             assert!(problem.contains("\"building\"") && problem.contains("\"plant\""), "{problem}");
+            let local = socket_client(folder.path()).await;
+            let topics = local.ask(get(&["ps"])).await.unwrap();
+            assert_eq!((topics.code, topics.payload.len()), (Code::CONTENT, 0), "it learns of no device");
+            receiver.arrives(&device.seal(20));
             assert!(!folder.path().join("handed-over").exists(), "nobody has it");
             broker.stop().await;
 

@@ -24,6 +24,14 @@ pub fn named(name: &str) -> Request {
     search(|out| out.map(1)?.i64(property::NAME)?.str(name).map(|_| ()))
 }
 
+/// Asks whether the broker verifies readings for this network: one that does not answers 4.12.
+pub fn network(name: &str) -> Request {
+    // No topic has an empty name: nothing is found.
+    let mut request = named("");
+    request.query.push(format!("network={name}"));
+    request
+}
+
 /// Asks for the topic with this name, if it takes readings of this device.
 pub fn named_of(name: &str, device: &Identity) -> Request {
     search(|out| {

@@ -224,7 +224,11 @@ async fn topic(client: &Client, name: &str, device: Option<&Identity>) -> Result
     Ok(topics::data(&response.location_path))
 }
 
-fn expect(response: Response, what: &'static str) -> Result<Response, HandoverError> {
+/// An answer that is a success.
+///
+/// # Errors
+/// The broker takes nothing now, or refuses.
+pub(super) fn expect(response: Response, what: &'static str) -> Result<Response, HandoverError> {
     match response.code {
         code if code.is_success() => Ok(response),
         Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {

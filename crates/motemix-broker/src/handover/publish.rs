@@ -26,13 +26,11 @@ pub(super) enum Outcome {
 pub(super) async fn publish(
     client: &Client,
     announced: &Announced,
-    network: &str,
     believed: &[(&Message, Verdict)],
 ) -> Result<Outcome, HandoverError> {
     let requests = believed.iter().filter_map(|(message, verdict)| {
         let data = announced.data_of(verdict)?;
-        let mut request = request(&message.data, verdict.sequence, data)?;
-        request.query.push(format!("network={network}"));
+        let request = request(&message.data, verdict.sequence, data)?;
         Some(async move { (message.number, client.ask(request).await) })
     });
     let mut outcome = Outcome::Done;
@@ -47,7 +45,6 @@ pub(super) async fn publish(
             Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS => {
                 return Err(HandoverError::Later(topics::text(&response)));
             }
-            Code::PRECONDITION_FAILED => return Err(HandoverError::Network(topics::text(&response))),
             _ => {
                 let problem = topics::text(&response);
                 tracing::warn!(message = number, %problem, "the broker refuses a message of the inbox");

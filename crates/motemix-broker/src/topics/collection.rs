@@ -17,6 +17,9 @@ use crate::context::Context;
 use crate::policy::Operation;
 use crate::state::{Topic, TopicId};
 
+/// The network that a receiver of this machine believes readings for.
+const NETWORK: &str = "network";
+
 pub(super) fn handle(context: &mut Context<'_>, request: &Request) -> Reply {
     match request.method {
         Method::Get => list(context, request).into(),
@@ -51,6 +54,15 @@ fn find(context: &mut Context<'_>, request: &Request) -> Response {
     }
     if let Some(refused) = is_acceptable(context, request, Some(format::LINK_FORMAT)) {
         return refused;
+    }
+    let network = request.parameter(NETWORK).filter(|_| context.caller.local);
+    if let Some(network) = network.filter(|network| *network != context.policy.audience) {
+        let text = format!(
+            "these readings are for network {network:?}, and this broker verifies those for {:?}; set network in \
+             its --config",
+            context.policy.audience
+        );
+        return context.refuse(Refused::Precondition, Code::PRECONDITION_FAILED, &text);
     }
     match Properties::read(&request.payload) {
         Ok(wanted) => links(context, &wanted, false),

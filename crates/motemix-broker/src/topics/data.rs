@@ -17,8 +17,6 @@ use crate::state::{Signed, Topic, TopicId, Value};
 
 /// The number of a reading, as a receiver of this machine says it.
 const NUMBER: &str = "sequence";
-/// The network that it believes readings for.
-const NETWORK: &str = "network";
 
 pub(super) fn handle(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Request) -> Reply {
     let operation = if request.method == Method::Get { Operation::Read } else { Operation::Publish };
@@ -62,15 +60,6 @@ fn publish(context: &mut Context<'_>, id: &TopicId, topic: &Topic, request: &Req
     let etag = current.as_deref().map(etag_of_value);
     if let Some(refused) = precondition(context, request, etag) {
         return refused.into();
-    }
-    let network = request.parameter(NETWORK).filter(|_| context.caller.local);
-    if let Some(network) = network.filter(|network| *network != context.policy.audience) {
-        let text = format!(
-            "these readings are for network {network:?}, and this broker verifies those for {:?}; set network in \
-             its --config",
-            context.policy.audience
-        );
-        return context.refuse(Refused::Precondition, Code::PRECONDITION_FAILED, &text).into();
     }
     let told = match request.parameter(NUMBER).filter(|_| context.caller.local).map(str::parse::<u64>) {
         Some(Ok(told)) => Some(told),
