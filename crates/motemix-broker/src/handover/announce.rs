@@ -132,6 +132,8 @@ impl Announced {
         devices: &mut Devices,
         compared: &mut Compared,
     ) -> Result<bool, HandoverError> {
+        // Before the broker is asked: a message that comes meanwhile is in the list at once.
+        let listed = devices.all()?;
         let announced = self.devices.iter();
         let ask = announced.map(|(short, entry)| async move {
             let answered = client.ask(topics::next_number(&entry.data)).await;
@@ -139,7 +141,7 @@ impl Announced {
         });
         let at_broker: HashMap<Short, Option<u64>> = try_join_all(ask).await?.into_iter().collect();
         let mut is_ahead = false;
-        for device in devices.all()?.iter().filter(|device| device.accepted > 0) {
+        for device in listed.iter().filter(|device| device.accepted > 0) {
             let Some(at_broker) = at_broker.get(&device.short) else { continue };
             let found = (*at_broker, device.fresh.next());
             let is_new = compared.insert(device.short, found) != Some(found);
