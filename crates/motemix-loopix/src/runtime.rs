@@ -161,7 +161,7 @@ async fn start(
     let link = bind(options.listen, own.host(), own.port()).await?;
     let mut addresses = Addresses::new(link.local_addr());
     addresses.set_directory(&directory);
-    addresses.refresh(std::time::Instant::now()).await;
+    addresses.refresh(std::time::Instant::now());
     addresses.found().await;
 
     let ready = Event::Ready {

@@ -5,13 +5,13 @@
 //! make the node ask anybody. What was found serves twice: it says where to send, and which
 //! addresses others may write for a name ([`Hosts`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout_at;
 
 use crate::files::Directory;
 use crate::role::{Address, Hosts};
@@ -23,8 +23,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(15);
 /// How long a node that starts waits for the first answers.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
+/// Names that are looked up side by side: one that no server answers for is waited for by itself.
+const SIDE_BY_SIDE: usize = 16;
+
 /// No addresses: the name was not found.
-type Found = BTreeMap<Arc<str>, Vec<IpAddr>>;
+type Found = (Arc<str>, Vec<IpAddr>);
 
 /// The addresses of one node's neighbours.
 #[derive(Debug)]
@@ -38,7 +41,9 @@ pub(super) struct Addresses {
     names: BTreeSet<Arc<str>>,
     /// Names without an address, each said once.
     missing: BTreeSet<Arc<str>>,
-    lookup: Option<JoinHandle<Found>>,
+    /// Names that are to be looked up.
+    waiting: VecDeque<Arc<str>>,
+    lookups: JoinSet<Found>,
     next_lookup: Instant,
 }
 
@@ -52,7 +57,8 @@ impl Addresses {
             is_told: false,
             names: BTreeSet::new(),
             missing: BTreeSet::new(),
-            lookup: None,
+            waiting: VecDeque::new(),
+            lookups: JoinSet::new(),
             next_lookup: Instant::now(),
         }
     }
@@ -69,6 +75,7 @@ impl Addresses {
         self.missing.retain(|host| hosts.contains(host));
         self.is_told = false;
         self.names.clear();
+        self.waiting.clear();
         for host in hosts {
             match host.parse() {
                 Ok(address) => drop(self.routes.insert(host, address)),
@@ -98,47 +105,58 @@ impl Addresses {
     }
 
     /// Looks names up if it is time to, and takes over what was found. It does not wait.
-    pub(super) async fn refresh(&mut self, now: Instant) {
-        if self.lookup.as_ref().is_some_and(JoinHandle::is_finished)
-            && let Some(lookup) = self.lookup.take()
-        {
-            // A thread that failed has found nothing.
-            self.take(lookup.await.unwrap_or_default());
+    pub(super) fn refresh(&mut self, now: Instant) {
+        while let Some(found) = self.lookups.try_join_next() {
+            self.take_up(found);
         }
-        if self.lookup.is_none() && !self.names.is_empty() && now >= self.next_lookup {
+        if self.lookups.is_empty() && now >= self.next_lookup {
             self.next_lookup = now + REFRESH_EVERY;
-            let names = self.names.clone();
-            self.lookup = Some(spawn_blocking(move || {
-                names.into_iter().map(|name| (name.clone(), look_up(&name))).collect()
-            }));
+            self.waiting.extend(self.names.iter().cloned());
+            self.look_up_more();
         }
     }
 
-    /// Waits for a lookup that is under way, but not long: a name server that is down must not keep
+    fn look_up_more(&mut self) {
+        while self.lookups.len() < SIDE_BY_SIDE
+            && let Some(name) = self.waiting.pop_front()
+        {
+            self.lookups.spawn_blocking(move || (name.clone(), look_up(&name)));
+        }
+    }
+
+    /// Takes over what was found, and goes on with the next name.
+    fn take_up(&mut self, found: Result<Found, JoinError>) {
+        // A thread that failed has found nothing.
+        if let Ok((name, addresses)) = found {
+            self.take(name, addresses);
+        }
+        self.look_up_more();
+    }
+
+    /// Waits for lookups that are under way, but not long: a name server that is down must not keep
     /// a node from its work.
     pub(super) async fn found(&mut self) {
-        if let Some(lookup) = self.lookup.as_mut()
-            && let Ok(found) = timeout(FIRST_WAIT, lookup).await
-        {
-            self.lookup = None;
-            self.take(found.unwrap_or_default());
+        let until = tokio::time::Instant::now() + FIRST_WAIT;
+        while let Ok(Some(found)) = timeout_at(until, self.lookups.join_next()).await {
+            self.take_up(found);
         }
     }
 
     /// An address stays until a name server names another: one that does not answer must not cut
     /// off the node.
-    fn take(&mut self, found: Found) {
-        for (name, addresses) in found {
-            // The directory may have changed meanwhile.
-            if !self.names.contains(&name) {
-                continue;
+    fn take(&mut self, name: Arc<str>, addresses: Vec<IpAddr>) {
+        // The directory may have changed meanwhile.
+        if !self.names.contains(&name) {
+            return;
+        }
+        if let Some(address) = addresses.iter().find(|address| address.is_ipv4() == self.is_ipv4) {
+            if self.missing.remove(&name) {
+                tracing::info!("the directory's host {name} is found again");
             }
-            if let Some(address) = addresses.iter().find(|address| address.is_ipv4() == self.is_ipv4) {
-                if self.missing.remove(&name) {
-                    tracing::info!("the directory's host {name} is found again");
-                }
-                self.routes.insert(name.clone(), *address);
-            } else if self.missing.insert(name.clone()) {
+            self.routes.insert(name.clone(), *address);
+        } else {
+            self.next_lookup = self.next_lookup.min(Instant::now() + RETRY_AFTER);
+            if self.missing.insert(name.clone()) {
                 let family = if self.is_ipv4 { "IPv4" } else { "IPv6" };
                 let since =
                     if self.routes.contains_key(&name) { "; the address from before is used" } else { "" };
@@ -146,13 +164,10 @@ impl Addresses {
                     "the directory's host {name} has no {family} address{since}; check the name server"
                 );
             }
-            if !addresses.is_empty() {
-                self.hosts.set(name, addresses);
-                self.is_told = false;
-            }
         }
-        if !self.missing.is_empty() {
-            self.next_lookup = self.next_lookup.min(Instant::now() + RETRY_AFTER);
+        if !addresses.is_empty() {
+            self.hosts.set(name, addresses);
+            self.is_told = false;
         }
     }
 }
@@ -199,8 +214,10 @@ mod tests {
     async fn names_of_the_directory_are_looked_up_and_no_others() {
         let mut addresses = addresses(&["localhost", "no-such-host.invalid"]);
         assert_eq!(find(&addresses, "localhost", 5), None);
-        addresses.refresh(Instant::now()).await;
+        addresses.refresh(Instant::now());
         addresses.found().await;
+        // Said here too: a name server may take longer to say so than a node waits.
+        addresses.take("no-such-host.invalid".into(), Vec::new());
         assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
         assert_eq!(find(&addresses, "no-such-host.invalid", 5), None);
         assert_eq!(find(&addresses, "LOCALHOST", 5), None, "a packet names it, the directory does not");
@@ -210,7 +227,7 @@ mod tests {
         assert!(!hosts.is_same("no-such-host.invalid", "127.0.0.1"));
         assert_eq!(addresses.take_news(), None, "said once");
         // One that is found no more keeps its address; one that has left the directory does not.
-        addresses.take([("localhost".into(), Vec::new())].into());
+        addresses.take("localhost".into(), Vec::new());
         assert_eq!(find(&addresses, "localhost", 5), Some("127.0.0.1:5".into()));
         assert_eq!(addresses.missing(), 2);
         addresses.set_directory(&Directory::default());
@@ -223,12 +240,12 @@ mod tests {
     fn a_host_of_both_families_is_reached_by_one_and_known_by_both() {
         let mut addresses = addresses(&["both.example"]);
         let found = ["2001:db8::7", "192.0.2.7"].map(|address| address.parse().unwrap());
-        addresses.take([("both.example".into(), found.to_vec())].into());
+        addresses.take("both.example".into(), found.to_vec());
         assert_eq!(find(&addresses, "both.example", 5), Some("192.0.2.7:5".into()));
         let hosts = addresses.take_news().unwrap();
         assert!(["2001:db8::7", "192.0.2.7"].iter().all(|said| hosts.is_same("both.example", said)));
         // What name servers say now counts, and not what they said before.
-        addresses.take([("both.example".into(), vec!["192.0.2.8".parse().unwrap()])].into());
+        addresses.take("both.example".into(), vec!["192.0.2.8".parse().unwrap()]);
         let hosts = addresses.take_news().unwrap();
         assert!(!hosts.is_same("both.example", "192.0.2.7"));
         assert_eq!(find(&addresses, "both.example", 5), Some("192.0.2.8:5".into()));

@@ -194,7 +194,7 @@ impl<S: Station> Driver<'_, S> {
         // What opening and making packets left there.
         memory::wipe_stack();
         self.journal.look();
-        self.addresses.refresh(now).await;
+        self.addresses.refresh(now);
         self.tell_hosts();
         if let Some(directory) = self.watch.poll().await {
             self.addresses.set_directory(&directory);
