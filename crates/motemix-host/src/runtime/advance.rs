@@ -171,6 +171,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
                 let error = error.map_or_else(String::new, |error| error.to_string());
                 tracing::error!("the document of epoch {due} is in force and cannot be used: {error}");
                 self.seen.refused = Some((due, 0));
+                if !self.in_force {
+                    self.tell_why_none_is_in_force(now);
+                }
                 // There may be another one behind it.
                 self.look(now)?;
             }
@@ -238,6 +241,10 @@ impl<P: Profile + 'static> Driver<'_, P> {
     fn expire(&mut self, now: UnixTime) {
         self.in_force = false;
         self.node.fall_silent();
+        self.tell_why_none_is_in_force(now);
+    }
+
+    fn tell_why_none_is_in_force(&mut self, now: UnixTime) {
         let reason = self.accepted(now).1;
         let comes = reason
             .as_ref()

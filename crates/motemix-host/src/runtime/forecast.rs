@@ -18,6 +18,8 @@ const SHORTEST: Duration = Duration::from_secs(2);
 pub(super) struct Forecast {
     epoch: Option<Epoch>,
     samples: VecDeque<Sample>,
+    /// Packets admitted and refused at the end of the epoch before.
+    before: (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,7 @@ impl Forecast {
     /// the rate is taken over.
     pub(super) fn sample(&mut self, at: Instant, epoch: Epoch, admitted: u64, refused: u64, span: Duration) {
         if self.epoch.replace(epoch) != Some(epoch) {
+            self.before = self.lately();
             self.samples.clear();
         }
         self.samples.push_back(Sample { at, admitted, refused });
@@ -41,13 +44,14 @@ impl Forecast {
         }
     }
 
-    /// Packets admitted and refused in the time that the rate is taken over.
+    /// Packets admitted and refused in the time that the rate is taken over. One sample says
+    /// nothing: until there are two, it is what the epoch before ended with.
     pub(super) fn lately(&self) -> (u64, u64) {
         match (self.samples.front(), self.samples.back()) {
-            (Some(first), Some(last)) => {
+            (Some(first), Some(last)) if self.samples.len() > 1 => {
                 (last.admitted.saturating_sub(first.admitted), last.refused.saturating_sub(first.refused))
             }
-            _ => (0, 0),
+            _ => self.before,
         }
     }
 
@@ -104,6 +108,9 @@ mod tests {
         assert!(forecast.full_in(2000).is_some());
         forecast.sample(start + Duration::from_secs(111), Epoch(8), 1003, 0, DAY);
         assert_eq!(forecast.full_in(1000), None, "the next epoch's filter");
+        assert_eq!(forecast.lately(), (1000, 0), "of it nothing is known yet");
+        forecast.sample(start + Duration::from_secs(112), Epoch(8), 1004, 7, DAY);
+        assert_eq!(forecast.lately(), (1, 7));
     }
 
     #[test]

@@ -130,7 +130,8 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     // The folder may be behind a link; SQLite would refuse that too.
     let folder = fs::canonicalize(file::folder(path)).unwrap_or_else(|_| file::folder(path).to_owned());
     let connection = Connection::open_with_flags(folder.join(path.file_name().unwrap_or_default()), flags)?;
-    connection.busy_timeout(Duration::from_secs(2))?;
+    // Longer than whoever writes waits for a busy disk.
+    connection.busy_timeout(Duration::from_secs(10))?;
     Ok(connection)
 }
 
