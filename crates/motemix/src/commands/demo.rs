@@ -70,6 +70,9 @@ fn measure(
         std::thread::sleep(POLL_EVERY.min(end.saturating_sub(began.elapsed())));
     }
     network.restart_if_killed()?;
+    if let Some(smart) = &mut smart {
+        smart.see_obeyed(&progress, interrupted)?;
+    }
     network.quiet()?;
     let until = Instant::now() + COOL_DOWN;
     let mut figures = network.figures()?;

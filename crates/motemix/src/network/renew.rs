@@ -42,7 +42,8 @@ pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<V
             let (unsigned, anew) = (others || wanted.contains(epoch), begins(epoch) && (others || stale));
             if signed(epoch) { anew } else { unsigned }
         });
-        for epoch in &due {
+        // The latest first: a node that looks in between sees all, or none.
+        for epoch in due.iter().rev() {
             let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
             let how = if signed(epoch) { Signed::Anew } else { Signed::Once };
             office.sign(document, parameters, *epoch, validity, &members, how)?;

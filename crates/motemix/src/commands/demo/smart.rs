@@ -26,6 +26,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long after the last acknowledgement the application may take to see the last reading.
@@ -147,6 +148,20 @@ impl Smart {
         {
             order.obeyed_after = Some(at.elapsed());
             progress.note(&format!("{} has obeyed", order.mote));
+        }
+        Ok(())
+    }
+
+    /// Waits until the command was obeyed, or for too long: it comes with the acknowledgement of a
+    /// reading, and so not after the last one.
+    pub fn see_obeyed(&mut self, progress: &Progress, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let until = Instant::now() + SETTLE;
+        while self.order.obeyed_after.is_none()
+            && Instant::now() < until
+            && !interrupted.load(Ordering::Relaxed)
+        {
+            self.advance(progress)?;
+            std::thread::sleep(LOOK);
         }
         Ok(())
     }
