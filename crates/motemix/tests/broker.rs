@@ -229,17 +229,17 @@ fn a_device_registers_publishes_and_sleeps_and_somebody_checks_what_it_said() {
 
     for scheme in ["coap", "coap+tcp"] {
         let at = format!("{scheme}://{}", broker.address);
-        let seen = motemix(["broker", "watch", &at, "--seconds", "2"]).succeeds();
+        let seen = motemix(["broker", "watch", &at, "--seconds", "5"]).succeeds();
         assert!(seen.contains("cellar warmth") && seen.contains("t 21.5 Cel"), "{seen}");
         assert!(seen.contains("verified,") && seen.contains("1 device, 1 reading verified"), "{seen}");
     }
     // Who takes it for another network's does not believe it.
-    let watch = motemix(["broker", "watch", &at, "--seconds", "2", "--audience", "plant"]);
+    let watch = motemix(["broker", "watch", &at, "--seconds", "5", "--audience", "plant"]);
     let seen = watch.shows_and_fails(1, &["1 reading is not what a device signed"]);
     assert!(seen.contains("NOT verified"), "{seen}");
     // On its machine by its socket as well.
     let socket = folder.path().join("data/local.sock");
-    let local = ["broker", "watch", socket.to_str().expect("UTF-8"), "--seconds", "2", "--json"];
+    let local = ["broker", "watch", socket.to_str().expect("UTF-8"), "--seconds", "5", "--json"];
     assert!(motemix(local).succeeds().contains("\"verified\":true"));
 }
 
@@ -279,7 +279,7 @@ fn a_broker_at_another_address_shows_what_devices_registered_at_its_former_one()
     let (at, former) = (format!("coap://{}", broker.address), broker.address);
     let key = key(folder.path(), "mote.key");
     motemix(["broker", "register", &at, "--key", &key]).succeeds();
-    let nothing = motemix(["broker", "watch", &at, "--seconds", "1"]);
+    let nothing = motemix(["broker", "watch", &at, "--seconds", "5"]);
     assert!(
         nothing.stderr().contains("1 topic was asked for: nothing was published"),
         "{}",
@@ -292,9 +292,9 @@ fn a_broker_at_another_address_shows_what_devices_registered_at_its_former_one()
     let _taken = UdpSocket::bind(former).expect("the address is free");
     let broker = Broker::start(&data, &[]);
     let at = format!("coap://{}", broker.address);
-    let seen = motemix(["broker", "watch", &at, "--seconds", "2"]).succeeds();
+    let seen = motemix(["broker", "watch", &at, "--seconds", "5"]).succeeds();
     assert!(seen.contains("t 21.5 Cel") && seen.contains("1 device, 1 reading verified"), "{seen}");
-    let stranger = motemix(["broker", "watch", &at, "--seconds", "1", "--device", &"0".repeat(64)]);
+    let stranger = motemix(["broker", "watch", &at, "--seconds", "5", "--device", &"0".repeat(64)]);
     let said = stranger.stderr();
     assert!(said.contains("no topic of this device that is registered"), "{said}");
 }
@@ -315,12 +315,12 @@ fn more_devices_than_one_answer_takes_are_all_watched_and_one_may_be_watched_alo
         let identity = said.split(' ').nth(1).expect("an identity").to_owned();
         (key, identity)
     });
-    let seen = motemix(["broker", "watch", &at, "--seconds", "3"]).succeeds();
+    let seen = motemix(["broker", "watch", &at, "--seconds", "5"]).succeeds();
     assert!(seen.contains("5 devices, 5 readings verified"), "{seen}");
 
     let (key, identity) = &keys[3];
     for device in [key, identity] {
-        let seen = motemix(["broker", "watch", &at, "--seconds", "2", "--device", device]).succeeds();
+        let seen = motemix(["broker", "watch", &at, "--seconds", "5", "--device", device]).succeeds();
         assert!(seen.contains("roof") && seen.contains("1 device, 1 reading verified"), "{seen}");
     }
 }

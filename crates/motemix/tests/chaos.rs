@@ -35,8 +35,9 @@ const MANNERS: &[&str] = &["0.01", "0.01", "0.2"];
 /// Packets are in the open, and it shows whether one leaves twice.
 const PLAIN: &[&str] = &["--plain-links"];
 /// As many epochs are signed ahead as the program does by itself. A round has five seconds here,
-/// and on a busy machine not each of them makes a document.
-const AHEAD: [&str; 2] = ["--ahead", "6"];
+/// and on a busy machine not each of them makes a document. A message is tried for longer than a mix
+/// is away.
+const PATIENT: [&str; 4] = ["--ahead", "6", "--transmissions", "30"];
 /// The folder of the operator who takes a mix over.
 const OTHER: &str = "other";
 
@@ -50,7 +51,7 @@ fn client(number: usize) -> String {
 
 /// All nodes run, and each client has sent something.
 fn network(links: &[&str]) -> World {
-    let mut world = World::apart(&[links, &AHEAD].concat());
+    let mut world = World::apart(&[links, &PATIENT].concat());
     for number in 0..MIXES {
         world.init(&mix(number), &mix(number), true);
         world.admit(&mix(number), &mix(number), Some(u8::try_from(number % 3).unwrap()), &AUTHORITIES);

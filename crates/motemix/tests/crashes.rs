@@ -96,6 +96,8 @@ fn a_demonstration_with_a_killed_mix_and_lost_datagrams_acknowledges_nearly_ever
         "10ms",
         "--kill-mix-after",
         "2s",
+        "--transmissions",
+        "30",
         "--keep",
         dir.to_str().unwrap(),
     ]);

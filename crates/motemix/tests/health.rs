@@ -30,7 +30,11 @@ fn up(more: &[&str], change: impl FnOnce(&Network)) -> Running {
 
 /// The state of a concern of a node, and its words.
 fn concern(running: &Running, node: &str, concern: &str) -> Option<(String, String)> {
-    let status = running.status_of(node);
+    let mut status = Value::Null;
+    wait_until("it answers", || {
+        status = running.status_of(node);
+        status["status"].is_object()
+    });
     let reasons = status["status"]["health"]["reasons"].as_array()?.clone();
     let reason = reasons.into_iter().find(|reason| reason["concern"] == concern)?;
     let text = |field: &str| reason[field].as_str().unwrap().to_owned();
@@ -198,7 +202,7 @@ fn a_mix_that_has_no_path_for_its_cover_says_so() {
 
 #[test]
 fn a_mix_whose_replay_filter_is_too_small_says_so() {
-    let running = up(&["--epoch-length", "10s", "--loop-cover", "20ms"], |network| {
+    let running = up(&["--epoch-length", "1h", "--loop-cover", "20ms"], |network| {
         let config = network.config("mix-1");
         let text = fs::read_to_string(&config).unwrap();
         let line = text.lines().find(|line| line.starts_with("replay_tags")).unwrap();

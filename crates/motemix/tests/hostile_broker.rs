@@ -91,7 +91,7 @@ fn a_reading_that_a_broker_shows_under_two_names_is_verified_once() {
             _ => Response::error(Code::NOT_FOUND, "nothing"),
         }
     });
-    let seen = motemix(["broker", "watch", &liar.at, "--seconds", "2"]).succeeds();
+    let seen = motemix(["broker", "watch", &liar.at, "--seconds", "5"]).succeeds();
     assert!(seen.contains("1 device, 1 reading verified"), "{seen}");
 }
 
@@ -141,7 +141,7 @@ fn of_what_nobody_signed_the_beginning_is_shown() {
             _ => Response::error(Code::NOT_FOUND, "nothing"),
         }
     });
-    let run = motemix(["broker", "watch", &liar.at, "--seconds", "3"]);
+    let run = motemix(["broker", "watch", &liar.at, "--seconds", "5"]);
     assert!(run.stdout().contains("NOT verified"), "{}", run.stdout());
     let longest = run.stdout().lines().map(str::len).max();
     assert!(longest.is_some_and(|longest| longest < 400), "{longest:?}");
@@ -174,7 +174,7 @@ fn values_of_so_many_topics_are_held_while_the_broker_is_asked_whose_they_are() 
             _ => Response::error(Code::NOT_FOUND, "nothing"),
         }
     });
-    let run = motemix(["broker", "watch", &liar.at, "--seconds", "3"]);
+    let run = motemix(["broker", "watch", &liar.at, "--seconds", "5"]);
     assert!(run.stdout().contains("NOT verified"), "{}", run.stdout());
     let most = most.load(Ordering::Relaxed);
     assert!((1..=64).contains(&most), "{most} values are held");

@@ -201,9 +201,7 @@ struct Listening {
 impl Listening {
     fn start(listen: &str, to: &str, words: &[String]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-        command
-            .args(["link", "sensor", "--json", "--wait", "300ms", "--listen", listen, "--to", to])
-            .args(words);
+        command.args(["link", "sensor", "--json", "--listen", listen, "--to", to]).args(words);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.env_remove("MOTEMIX_LOG").spawn().expect("the program starts");
         let input = child.stdin.take().expect("its input");
@@ -433,7 +431,7 @@ fn restart_router(mode: &str) {
     let keys = Keys::new();
     let mut router = Router::start(&keys.of_router(mode));
     let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-    command.args(["link", "sensor", "--to", &router.address, "--wait", "300ms"]).args(keys.of_sensor(mode));
+    command.args(["link", "sensor", "--to", &router.address]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut input, said) = (child.stdin.take().expect("piped"), lines(child.stdout.take().expect("piped")));
     let mut say = |text: &str| {
@@ -462,7 +460,7 @@ fn over_a_bad_channel(mode: &str) {
     let router = Router::start(&keys.of_router(mode));
     let relay = relay(&router.address);
     let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-    command.args(["link", "sensor", "--to", &relay, "--wait", "200ms"]).args(keys.of_sensor(mode));
+    command.args(["link", "sensor", "--to", &relay]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
     let said = lines(child.stdout.take().expect("piped"));
@@ -519,7 +517,7 @@ fn a_message_that_a_router_no_longer_acknowledges_ends_with_one_line_that_says_s
         let keys = Keys::new();
         let mut router = Router::start(&keys.of_router(mode));
         let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
-        command.args(["link", "sensor", "--wait", "200ms", "--to", &router.address]);
+        command.args(["link", "sensor", "--to", &router.address]);
         command
             .args(keys.of_sensor(mode))
             .stdin(Stdio::piped())

@@ -143,7 +143,7 @@ fn a_full_mailbox_is_counted_and_keeps_what_it_has() {
 fn what_was_queued_is_sent_by_the_next_process() {
     for profile in PROFILES {
         // Nothing leaves before the kill.
-        let mut world = World::init(profile, &["--payload", "1h"]);
+        let mut world = World::init(profile, &["--payload", "1e9"]);
         world.start("Client1", &[]);
         world.wait_until_ready();
         let client = world.node("Client1");

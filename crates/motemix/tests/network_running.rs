@@ -444,8 +444,8 @@ fn a_demonstration_delivers_every_message_once() {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_datagrams_are_and_a_mix_dies() {
-    let summary =
-        demo(&["--seconds", "8", "--loss", "0.05", "--mean-delay", "10ms", "--kill-mix-after", "2s"]);
+    let faults = ["--loss", "0.05", "--kill-mix-after", "2s", "--transmissions", "30"];
+    let summary = demo(&[&["--seconds", "8", "--mean-delay", "10ms"][..], &faults].concat());
     assert!(count(&summary, "delivered") >= count(&summary, "acknowledged"), "{summary}");
     assert!(count(&summary, "retransmitted") > 0, "{summary}");
     assert_eq!(count(&summary, "under_way"), 0, "{summary}");

@@ -229,6 +229,10 @@ fn an_operator_sees_all_nodes_of_a_network() {
     });
     wait_until("the authority is ready as well", || get(&north, "/readyz").ends_with("\r\n\r\nready\n"));
 
+    wait_until("documents are ahead", || {
+        ["north", "receiver"].iter().all(|name| world.latest(name) >= world::present() + 2)
+    });
+
     // An epoch takes ten seconds, and its document may come late on a machine that is busy.
     let mut report = Value::Null;
     wait_until("the nodes have the document of the present epoch", || {

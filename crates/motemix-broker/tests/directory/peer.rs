@@ -50,7 +50,7 @@ impl Neighbour {
         let mut neighbour = Self { process, socket, number: 0 };
         let discovery = request("GET /.well-known/core", "");
         for _ in 0..100 {
-            if neighbour.ask_once(&discovery).is_some() {
+            if neighbour.ask_once(&discovery, Duration::from_secs(2)).is_some() {
                 return Some(neighbour);
             }
             if neighbour.process.try_wait().unwrap().is_some() {
@@ -65,11 +65,11 @@ impl Neighbour {
     }
 
     fn ask(&mut self, request: &Request) -> Packet {
-        (0..5).find_map(|_| self.ask_once(request)).expect("an answer")
+        self.ask_once(request, Duration::from_mins(3)).expect("an answer")
     }
 
-    /// One message and its answer.
-    fn ask_once(&mut self, request: &Request) -> Option<Packet> {
+    /// One message, and its answer if it comes in time. Nothing is lost on loopback.
+    fn ask_once(&mut self, request: &Request, patience: Duration) -> Option<Packet> {
         self.number += 1;
         let mut packet = Packet::new();
         packet.header.set_type(MessageType::Confirmable);
@@ -86,12 +86,17 @@ impl Neighbour {
             packet.add_option(CoapOption::ContentFormat, vec![u8::try_from(format).unwrap()]);
         }
         packet.payload.clone_from(&request.payload);
-        self.socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        self.socket.set_read_timeout(Some(patience)).unwrap();
         self.socket.send(&packet.to_bytes().unwrap()).ok()?;
         let mut bytes = [0; 2048];
-        let len = self.socket.recv(&mut bytes).ok()?;
-        let answer = Packet::from_bytes(&bytes[..len]).unwrap();
-        (answer.get_token() == packet.get_token()).then_some(answer)
+        loop {
+            let len = self.socket.recv(&mut bytes).ok()?;
+            let answer = Packet::from_bytes(&bytes[..len]).unwrap();
+            // What was asked before may have been answered late.
+            if answer.get_token() == packet.get_token() {
+                return Some(answer);
+            }
+        }
     }
 }
 

@@ -232,8 +232,14 @@ impl Mote {
     /// Sends a message and waits until the mote knows that it arrived.
     pub(crate) fn send(&mut self, to: &str, text: &str) {
         let sent = (self.port.words.sent_to)(to);
-        self.ask(&format!("motemix send {to} {text}"), &sent);
-        self.until("acknowledged");
+        // The shell and the mote may be two threads: who speaks first is open.
+        self.type_line(&format!("motemix send {to} {text}"));
+        let (mut is_sent, mut is_acknowledged) = (false, false);
+        while !(is_sent && is_acknowledged) {
+            let line = self.until("");
+            is_sent |= line.contains(&sent);
+            is_acknowledged |= line.contains("acknowledged");
+        }
     }
 
     /// What the node is and did, each thing by itself: "sent 4".

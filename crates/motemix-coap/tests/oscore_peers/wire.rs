@@ -1,5 +1,7 @@
-//! Datagrams on loopback, where nothing is lost: no message is sent again.
+//! Datagrams on loopback, where nothing is lost. A peer that waited too long sends a message again.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -24,20 +26,22 @@ pub struct Head {
 pub struct Wire {
     socket: UdpSocket,
     next: u16,
+    /// Messages that were received, by peer and message ID (RFC 7252 §4.5).
+    received: RefCell<HashSet<(SocketAddr, [u8; 2])>>,
 }
 
 impl Wire {
     pub fn new() -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         socket.set_read_timeout(Some(SILENCE)).expect("a time above zero");
-        Self { socket, next: 1 }
+        Self { socket, next: 1, received: RefCell::default() }
     }
 
     pub fn port(&self) -> u16 {
         self.socket.local_addr().expect("it is bound").port()
     }
 
-    /// The next message that is not empty, acknowledged if it wants that and is no request.
+    /// The next message that is new and not empty, acknowledged if it wants that and is no request.
     pub fn receive(&self) -> (SocketAddr, Head, Message) {
         loop {
             let mut room = [0; 1500];
@@ -53,7 +57,9 @@ impl Wire {
             if head.kind == CON && message.is_response() {
                 self.socket.send_to(&[ACK, EMPTY, head.id[0], head.id[1]], from).expect("loopback");
             }
-            return (from, head, message);
+            if self.received.borrow_mut().insert((from, head.id)) {
+                return (from, head, message);
+            }
         }
     }
 

@@ -231,6 +231,7 @@ mod tests {
         assert!(committer.is_failing());
         committer.push(Grow(vec![3; 10]));
         // Not at once: a full disk is not to be asked all the time.
+        committer.failed = Some(Instant::now());
         committer.begin();
         assert_eq!((committer.under_way, committer.waiting()), (0, 2));
         // Room is made, as far as the one that waits is concerned.

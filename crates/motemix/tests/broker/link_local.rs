@@ -58,7 +58,7 @@ fn whoever_is_on_the_link_is_reached_by_the_name_of_the_interface() {
         format!("coap://[{here}%25eth]:5683"),
         format!("coap+tcp://[{here}%25eth]"),
     ] {
-        asks(&["broker", "watch", &uri, "--seconds", "1"]).succeeds();
+        asks(&["broker", "watch", &uri, "--seconds", "5"]).succeeds();
     }
     motemix(["id", "new", &at("key")]).succeeds();
     let uri = format!("coap://[{here}%eth]");

@@ -2,7 +2,7 @@
 //!
 //! A network's ports stand in its files before anybody listens on them. In that time another test
 //! could be given the same ones: so each network has a block of ports to itself, and lies below
-//! the ports that the system gives to whoever asks for any.
+//! those that `net init` draws from, and those that the system gives to whoever asks for any.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::hash_map::RandomState;
@@ -11,8 +11,8 @@ use std::net::{Ipv6Addr, UdpSocket};
 
 /// As many as the largest network of a story has nodes, and one.
 const BLOCK: u16 = 64;
-/// Services that are known to everybody have lower ports; the system's own choice is higher.
-const BLOCKS: std::ops::Range<u16> = 12_000 / BLOCK..32_768 / BLOCK;
+/// What is drawn or chosen by the system is higher.
+const BLOCKS: std::ops::Range<u16> = 2_048 / BLOCK..10_000 / BLOCK;
 
 /// A block of ports that no other test has while this is held, in this process or another.
 pub struct Ports {

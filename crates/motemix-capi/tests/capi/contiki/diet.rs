@@ -64,8 +64,8 @@ fn build(name: &str, role: Role, mode: Mode, flags: &[&str]) -> PathBuf {
     link_with(command, &format!("diet-{name}"), &sources, &[&SANITIZERS, flags].concat())
 }
 
-/// An answer that does not come is waited for in vain for a second and a half.
-const QUICK: &str = "-DDIET_CONF_WAIT=500";
+/// An answer that does not come is waited for in vain for six seconds.
+const QUICK: &str = "-DDIET_CONF_WAIT=2000";
 
 macro_rules! programs {
     ($($name:ident: $role:ident, $mode:ident, $flags:expr;)+) => {

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 const MIXES: u16 = 6;
 /// So rarely do mixes send loops that none falls into the measurement.
 const RATE_OF_LOOPS: f64 = 0.000_1;
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(3);
 /// Mean delays for each layer after which the mixes are as full as they get, and after which as
 /// good as none of a packet is inside.
 const BEFORE: f64 = 8.0;

@@ -24,7 +24,7 @@ const RATE_OF_LOOPS: f64 = 0.000_1;
 /// The mix has one core to itself as far as this machine is idle; whoever sends and counts is where
 /// the system puts it.
 const MIX_CORE: u32 = 0;
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(3);
 
 pub fn saturation(args: &Args) -> Result<(), Failure> {
     let common = Common::new(&args.measuring, Duration::from_secs(5), 1)?;

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 /// The Java client keeps ports in signed 16 bits.
 const HIGHEST_PORT: u16 = 32_767;
 /// Until all nodes are ready, on a busy machine.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(3);
 /// For one answer of a node that has much to do.
 const ANSWER: Duration = Duration::from_secs(20);
 /// Until a node that was asked to end is killed.
