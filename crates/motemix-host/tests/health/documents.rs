@@ -79,17 +79,20 @@ fn a_node_that_a_later_document_has_waits_for_it_and_does_not_fail() {
     let now = unix_seconds().0;
     network.publish(FIRST_EPOCH, now - 1, now + 4, alone());
     let node = start(network.config(0));
+    let state = || node.status().health.of_concern(Concern::Documents);
+    let told = || words(&node.status().health, Concern::Documents);
+    wait_until("it fails", || state() == State::Failing);
+    assert!(told().contains("expired at"), "{}", told());
     // One that was taken out, or has new keys: it is none of this document.
     let others = std::array::from_fn(|of| PublicKey([of as u8 + 1; 32]));
     network.publish_with(&others, FIRST_EPOCH + 1, now + 4, now + 3600, alone());
-    let state = || node.status().health.of_concern(Concern::Documents);
-    wait_until("it fails", || state() == State::Failing);
-    assert!(words(&node.status().health, Concern::Documents).contains("another mix key"));
+    wait_until("it says why", || told().contains("another mix key"));
+    assert_eq!(state(), State::Failing);
     network.publish(FIRST_EPOCH + 2, now + 3600, now + 48 * 3600, alone());
     wait_until("it waits", || state() == State::Starting);
-    let told = words(&node.status().health, Concern::Documents);
     let epoch = FIRST_EPOCH + 2;
-    assert!(told.contains(&format!("takes part from epoch {epoch} on, which begins at 20")), "{told}");
+    let begins = format!("takes part from epoch {epoch} on, which begins at 20");
+    assert!(told().contains(&begins), "{}", told());
     assert!(healthz(&node.started.metrics_socket).starts_with("HTTP/1.1 200 "));
     node.stop();
 }

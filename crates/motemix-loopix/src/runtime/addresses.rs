@@ -236,6 +236,17 @@ mod tests {
         assert!(!addresses.take_news().unwrap().is_same("localhost", "127.0.0.1"));
     }
 
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_name_that_no_server_answers_for_holds_up_no_other() {
+        let mut addresses = addresses(&["localhost"]);
+        addresses.refresh(Instant::now());
+        addresses.lookups.spawn(std::future::pending());
+        while find(&addresses, "localhost", 5).is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            addresses.refresh(Instant::now());
+        }
+    }
+
     #[test]
     fn a_host_of_both_families_is_reached_by_one_and_known_by_both() {
         let mut addresses = addresses(&["both.example"]);
