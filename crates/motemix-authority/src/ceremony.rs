@@ -286,12 +286,16 @@ impl Ceremony {
     /// promised before is signed again: the others may need this signature alone.
     pub fn may_sign(&self, counted: &Counted, promised: Option<Digest>) -> bool {
         let document = Digest::of_document(&counted.payload);
+        let enough = || self.prepared(document) >= usize::from(self.roster.threshold());
+        promised == Some(document) || Self::may_prepare(counted, promised) && enough()
+    }
+
+    /// How many prepared this document, and nothing else.
+    fn prepared(&self, document: Digest) -> usize {
         let is_of = |held: &&Vec<(Preparation, Vec<u8>)>| {
             held.iter().all(|(preparation, _)| preparation.document == document)
         };
-        let enough =
-            || self.preparations.values().filter(is_of).count() >= usize::from(self.roster.threshold());
-        promised == Some(document) || Self::may_prepare(counted, promised) && enough()
+        self.preparations.values().filter(is_of).count()
     }
 
     /// Who prepared two documents in this round.
@@ -383,9 +387,13 @@ impl Ceremony {
     }
 
     /// Who signed another document than the one that was counted. Whoever showed why is none of
-    /// them, nor is one that says again what it said in an earlier round: it cannot sign another.
+    /// them, nor is one that says again what it said in an earlier round: it cannot sign another. Nobody
+    /// is, where so few are known to have prepared what was counted that k may have prepared another.
     pub fn dissenters(&self, counted: &Counted, earlier: &[Self]) -> Vec<KeyId> {
         let own = Digest::of_document(&counted.payload);
+        if self.roster.len() - self.prepared(own) >= usize::from(self.roster.threshold()) {
+            return Vec::new();
+        }
         let others = self.signed.iter().filter(|(other, _)| **other != own && !counted.shown.contains(other));
         let signed = others.flat_map(|(other, signed)| signed.signatures.keys().map(move |id| (other, *id)));
         let is_earlier =

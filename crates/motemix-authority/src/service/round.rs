@@ -89,9 +89,7 @@ impl Authority {
             tracing::warn!("authority {liar} counted two documents of epoch {}", round.epoch);
             self.suspect(liar);
         }
-        // Where too few prepared what this one counted, it may be the one that heard too little.
-        let dissenters = signing.as_ref().map(|()| self.dissenters(round, &counted));
-        for liar in dissenters.unwrap_or_default() {
+        for liar in self.dissenters(round, &counted) {
             tracing::warn!("authority {liar} signed another document of epoch {}", round.epoch);
             self.suspect(liar);
         }
