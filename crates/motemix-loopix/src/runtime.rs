@@ -126,7 +126,8 @@ fn run_node(
 ) -> Result<(), RuntimeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(4)
+        // For records and files, and names that nobody answers for.
+        .max_blocking_threads(4 + addresses::SIDE_BY_SIDE)
         .build()
         .map_err(|error| RuntimeError::System("cannot start", error))?;
     let ended = LocalSet::new().block_on(&runtime, start(dir, files, options, requests, report));

@@ -24,7 +24,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(15);
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
 /// Names that are looked up side by side: one that no server answers for is waited for by itself.
-const SIDE_BY_SIDE: usize = 16;
+pub(super) const SIDE_BY_SIDE: usize = 16;
 
 /// No addresses: the name was not found.
 type Found = (Arc<str>, Vec<IpAddr>);
@@ -241,10 +241,13 @@ mod tests {
         let mut addresses = addresses(&["localhost"]);
         addresses.refresh(Instant::now());
         addresses.lookups.spawn(std::future::pending());
-        while find(&addresses, "localhost", 5).is_none() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            addresses.refresh(Instant::now());
-        }
+        let is_found = async {
+            while find(&addresses, "localhost", 5).is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                addresses.refresh(Instant::now());
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(3), is_found).await.unwrap();
     }
 
     #[test]
