@@ -190,12 +190,20 @@ impl Handover {
             }
             let messages = self.messages()?;
             if messages.is_empty() {
-                if !std::mem::replace(&mut is_compared, true)
-                    && announced.is_ahead_of(&client, verifier.devices(), &mut self.compared).await?
-                {
-                    tracing::info!("the broker lacks readings that it had: the inbox is handed over anew");
-                    self.begin_anew()?;
-                    continue;
+                if !is_compared {
+                    let listed = verifier.devices().all()?;
+                    // What has come by now is in the list, and not at the broker.
+                    if !self.messages()?.is_empty() {
+                        continue;
+                    }
+                    is_compared = true;
+                    if announced.is_ahead_of(&client, &listed, &mut self.compared).await? {
+                        tracing::info!(
+                            "the broker lacks readings that it had: the inbox is handed over anew"
+                        );
+                        self.begin_anew()?;
+                        continue;
+                    }
                 }
                 let problem = announced.problem();
                 let is_well = problem.is_none();

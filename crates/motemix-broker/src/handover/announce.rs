@@ -121,19 +121,18 @@ impl Announced {
         Some(format!("those of {}{more}: {problem}", hex::encode(short)))
     }
 
-    /// Whether the broker lacks numbers of a device that the list has: it was restored from a
-    /// backup, or has another folder. What was found the last time is nothing new.
+    /// Whether the broker lacks numbers of a device that the list had before all of the inbox was
+    /// handed over: it was restored from a backup, or has another folder. What was found the last
+    /// time is nothing new.
     ///
     /// # Errors
-    /// The broker has ended, or the list does not work.
+    /// The broker has ended.
     pub(super) async fn is_ahead_of(
         &self,
         client: &Client,
-        devices: &mut Devices,
+        listed: &[Device],
         compared: &mut Compared,
     ) -> Result<bool, HandoverError> {
-        // Before the broker is asked: a message that comes meanwhile is in the list at once.
-        let listed = devices.all()?;
         let announced = self.devices.iter();
         let ask = announced.map(|(short, entry)| async move {
             let answered = client.ask(topics::next_number(&entry.data)).await;

@@ -129,6 +129,9 @@ impl<P: Profile + 'static> Driver<'_, P> {
 
     fn look(&mut self, now: UnixTime) -> Result<(), DocumentsError> {
         let refused = self.seen.refused.filter(|(_, looks)| *looks < LOOKS_UNTIL_RETRY);
+        if refused.is_none() && self.seen.refused.is_some() && !self.in_force {
+            self.tell_why_none_is_in_force(now);
+        }
         self.seen.refused = refused.map(|(epoch, looks)| (epoch, looks + 1));
         let refused = refused.map(|(epoch, _)| epoch);
         self.seen.later = self.documents.later(self.epochs.epoch(), refused, now)?;
