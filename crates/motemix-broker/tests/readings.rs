@@ -3,6 +3,7 @@
 mod building;
 
 use building::*;
+use motemix_broker::client::topics;
 use motemix_broker::state::Signed;
 use motemix_broker::store::{Retention, Sqlite};
 use motemix_broker::{Broker, Change, Policy, Refused, Store as _};
@@ -287,8 +288,8 @@ fn a_reading_that_another_topic_took_first_is_taken_from_a_receiver_all_the_same
     let mut building = Building::new(policy(), &[&device]);
     let (elsewhere, own) = (building.topic_of("elsewhere", &device), building.topic_of("own", &device));
     let readings: Vec<Vec<u8>> = (0..4).map(|degrees| device.seal(degrees)).collect();
-    let told = |number: usize, network: &str| {
-        let query = vec![format!("sequence={number}"), format!("network={network}")];
+    let told = |number: usize| {
+        let query = vec![format!("sequence={number}")];
         Request { query, ..put(&own, 18, &readings[number]) }
     };
     // Somebody copies them there before the receiver hands them over.
@@ -296,26 +297,39 @@ fn a_reading_that_another_topic_took_first_is_taken_from_a_receiver_all_the_same
         let code = building.answer(&stranger(1), put(&elsewhere, 18, reading)).code;
         assert!(code.is_success(), "{code}");
     }
-    assert_eq!(building.answer(&local(), told(1, NETWORK)).code, Code::CREATED);
-    assert_eq!(building.answer(&local(), told(0, NETWORK)).code, Code::CHANGED);
-    assert_eq!(building.answer(&local(), told(3, NETWORK)).code, Code::CHANGED);
+    assert_eq!(building.answer(&local(), told(1)).code, Code::CREATED);
+    assert_eq!(building.answer(&local(), told(0)).code, Code::CHANGED);
+    assert_eq!(building.answer(&local(), told(3)).code, Code::CHANGED);
     // What this topic has stays refused, and a stranger repeats none of them.
     for number in [0, 1] {
-        assert_eq!(building.answer(&local(), told(number, NETWORK)).code, Code::CONFLICT);
+        assert_eq!(building.answer(&local(), told(number)).code, Code::CONFLICT);
     }
-    assert_eq!(building.answer(&stranger(1), told(2, NETWORK)).code, Code::CONFLICT);
+    assert_eq!(building.answer(&stranger(1), told(2)).code, Code::CONFLICT);
     // Nor is one taken whose signature is not right.
-    let mut forged = told(2, NETWORK);
+    let mut forged = told(2);
     *forged.payload.last_mut().unwrap() ^= 1;
     assert_eq!(building.answer(&local(), forged).code, Code::FORBIDDEN);
-    assert_eq!(building.answer(&local(), told(2, NETWORK)).code, Code::CHANGED);
-    assert_eq!(building.answer(&local(), told(3, NETWORK)).code, Code::CONFLICT);
+    assert_eq!(building.answer(&local(), told(2)).code, Code::CHANGED);
+    assert_eq!(building.answer(&local(), told(3)).code, Code::CONFLICT);
     // The device goes on with its next number.
     assert_eq!(building.answer(&stranger(1), put(&own, 18, &device.seal(20))).code, Code::CHANGED);
     // What a start leaves of this is the newest value: what is below it counts as taken.
     let mut restarted =
         Building { broker: Broker::new(policy(), building.broker.state().clone()), now: START };
     for number in 0..3 {
-        assert_eq!(restarted.answer(&local(), told(number, NETWORK)).code, Code::CONFLICT);
+        assert_eq!(restarted.answer(&local(), told(number)).code, Code::CONFLICT);
+    }
+}
+
+#[test]
+fn a_receiver_of_another_network_is_told_so_and_a_stranger_s_word_for_it_counts_nothing() {
+    let mut building = Building::new(policy(), &[]);
+    let mut asks = |caller, network| building.answer(&caller, topics::network(network));
+    let refused = asks(local(), "plant");
+    assert_eq!(refused.code, Code::PRECONDITION_FAILED);
+    assert!(String::from_utf8_lossy(&refused.payload).contains("\"plant\""));
+    for (caller, network) in [(local(), NETWORK), (stranger(1), "plant")] {
+        let answer = asks(caller, network);
+        assert_eq!((answer.code, answer.payload.len()), (Code::CONTENT, 0));
     }
 }

@@ -228,7 +228,7 @@ fn links_begin_to_be_protected_with_the_document_that_says_so_and_keys_outlive_e
     wait_for("what left before has passed", || {
         wires.forget();
         std::thread::sleep(Duration::from_millis(200));
-        are_protected()
+        !wires.seen().is_empty() && are_protected()
     });
     all_are_acknowledged(&nodes, 3);
     assert!(are_protected());

@@ -26,8 +26,8 @@ pub struct Head {
 pub struct Wire {
     socket: UdpSocket,
     next: u16,
-    /// Messages that were received, by peer and message ID (RFC 7252 §4.5).
-    received: RefCell<HashSet<(SocketAddr, [u8; 2])>>,
+    /// Messages that were received, by peer, type and message ID (RFC 7252 §4.5).
+    received: RefCell<HashSet<(SocketAddr, u8, [u8; 2])>>,
 }
 
 impl Wire {
@@ -57,7 +57,7 @@ impl Wire {
             if head.kind == CON && message.is_response() {
                 self.socket.send_to(&[ACK, EMPTY, head.id[0], head.id[1]], from).expect("loopback");
             }
-            if self.received.borrow_mut().insert((from, head.id)) {
+            if self.received.borrow_mut().insert((from, head.kind, head.id)) {
                 return (from, head, message);
             }
         }

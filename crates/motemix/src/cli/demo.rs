@@ -24,7 +24,8 @@ pub struct Demo {
     pub size: Size,
     #[command(flatten)]
     pub traffic: Traffic,
-    /// How long the motes send.
+    /// How long the motes send; with --smart until a command was obeyed as well, for at most ten
+    /// seconds more.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
     /// Mean time between two messages of a mote; 500ms by default, and 2s with --smart, so that
