@@ -387,8 +387,9 @@ impl Ceremony {
     }
 
     /// Who signed another document than the one that was counted. Whoever showed why is none of
-    /// them, nor is one that says again what it said in an earlier round: it cannot sign another. Nobody
-    /// is, where so few are known to have prepared what was counted that k may have prepared another.
+    /// them, nor is one that says again what it said in an earlier round: it cannot sign another.
+    /// Nobody is, where so few are known to have prepared what was counted that k may have prepared
+    /// another.
     pub fn dissenters(&self, counted: &Counted, earlier: &[Self]) -> Vec<KeyId> {
         let own = Digest::of_document(&counted.payload);
         if self.roster.len() - self.prepared(own) >= usize::from(self.roster.threshold()) {

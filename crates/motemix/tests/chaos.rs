@@ -35,8 +35,8 @@ const MANNERS: &[&str] = &["0.01", "0.01", "0.2"];
 /// Packets are in the open, and it shows whether one leaves twice.
 const PLAIN: &[&str] = &["--plain-links"];
 /// As many epochs are signed ahead as the program does by itself. A round has five seconds here,
-/// and on a busy machine not each of them makes a document. A message is tried for longer than a mix
-/// is away.
+/// and on a busy machine not each of them makes a document. A message is tried for longer than a
+/// mix is away.
 const PATIENT: [&str; 4] = ["--ahead", "6", "--transmissions", "30"];
 /// The folder of the operator who takes a mix over.
 const OTHER: &str = "other";

@@ -156,8 +156,8 @@ fn people_who_do_not_trust_each_other_run_a_network() {
         log().lines().find(|line| line.contains(" WARN ") && line.contains("made known")).map(str::to_owned);
     assert_eq!(warning, None);
 
-    // An authority is gone, and the others go on; it comes back and has what they agreed on. It asks
-    // for nothing of an epoch that is over.
+    // An authority is gone, and the others go on; it comes back and has what they agreed on. It
+    // asks for nothing of an epoch that is over.
     wait_until("documents are ahead", || {
         AUTHORITIES.iter().all(|name| world.latest(name) >= world::present() + 3)
     });

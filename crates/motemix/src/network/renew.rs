@@ -42,9 +42,8 @@ pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<V
             let (unsigned, anew) = (others || wanted.contains(epoch), begins(epoch) && (others || stale));
             if signed(epoch) { anew } else { unsigned }
         });
-        // Those that are there in order: until the latest is replaced too, whoever begins again sees
-        // that others may be left. New ones the latest first: a node that looks in between sees all,
-        // or none.
+        // Those that are there in order: until the latest is replaced too, a second run sees that
+        // some are left. New ones the latest first: a node that looks in between sees all, or none.
         let (anew, once): (Vec<_>, Vec<_>) = due.iter().partition(|epoch| signed(epoch));
         for epoch in anew.into_iter().chain(once.into_iter().rev()) {
             let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
