@@ -44,7 +44,7 @@ pub fn renew(network: &NetworkDir, count: u64, links: Option<Links>) -> Result<V
         });
         // Those that are there in order: until the latest is replaced too, a second run sees that
         // some are left. New ones the latest first: a node that looks in between sees all, or none.
-        let (anew, once): (Vec<_>, Vec<_>) = due.iter().partition(|epoch| signed(epoch));
+        let (anew, once): (Vec<&Epoch>, Vec<&Epoch>) = due.iter().partition(|epoch| signed(epoch));
         for epoch in anew.into_iter().chain(once.into_iter().rev()) {
             let validity = (calendar.valid_after(*epoch), calendar.valid_until(*epoch));
             let how = if signed(epoch) { Signed::Anew } else { Signed::Once };
