@@ -173,10 +173,10 @@ fn nobody_is_a_liar_who_signs_what_it_promised() {
     let counted = others[0].count(|_| Some(Previous::default())).unwrap();
     assert_eq!(others[0].dissenters(&counted, &[]), [secret(0).public_key().id()]);
     assert_eq!(others[0].dissenters(&counted, &first), []);
-    // Who heard nobody cannot say who is wrong.
-    let mut alone = [Authority::new(1)];
+    // Who did not hear what the others prepared cannot say who is wrong.
+    let mut alone = [Authority::new(1), Authority::new(2)];
     renew(&mut alone);
-    let mut deaf = attempt(&mut alone, &roster, 8, |_, _, _| true);
+    let mut deaf = attempt(&mut alone, &roster, 8, |phase, _, _| phase < Phase::Preparing);
     deaf[0].take_signed(&promised).unwrap();
     let counted = deaf[0].count(|_| Some(Previous::default())).unwrap();
     assert_eq!(deaf[0].dissenters(&counted, &[]), []);
