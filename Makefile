@@ -16,7 +16,7 @@ help:
 	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
 	@echo '  make test-long   the same with fuzzing, Miri, secrets under valgrind, licences and the slow tests'
-	@echo '  make bench       motemix beside its peers, in one run; see docs/benchmarks.md'
+	@echo '  make bench       motemix beside its peers, in one run; see docs/research/benchmarks.md'
 	@echo '  make lint        formatting, clippy of every workspace, licences'
 	@echo '  make fuzz        fuzzes each target for TIME seconds; TARGET=packet picks one'
 	@echo

@@ -1,8 +1,8 @@
 //! Runs what motemix does with secrets under valgrind's memcheck, the secrets marked as undefined:
 //! valgrind then reports each branch and each address that depends on one (A. Langley, "ctgrind",
 //! 2010). A branch on what is disclosed anyway says so in its source, `// Disclosed: …`; any other
-//! is a leak, and fails the run. `docs/constant-time.md` has the table of what is checked and what
-//! that does not show.
+//! is a leak, and fails the run. `docs/explanation/constant-time.md` has the table of what is
+//! checked and what that does not show.
 //!
 //! The program starts itself inside valgrind, once for each operation. Then it builds a copy of the
 //! sources in which secrets leak on purpose, one by one, and runs the operations that must notice

@@ -11,7 +11,8 @@
 //! 2. calls of [`Feed`], *after* the view shows the change. A browser connects to the feed first
 //!    and asks for everything then, so it misses nothing.
 //!
-//! Nothing can be changed through the page. `docs/broker-api.md` describes what it answers.
+//! Nothing can be changed through the page. `docs/reference/broker-api.md` describes what it
+//! answers.
 
 mod assets;
 mod feed;

@@ -177,7 +177,7 @@ impl Policy {
     }
 
     /// The policy in a file, and the bridge to MQTT if there is a section `[mqtt]`
-    /// (`docs/broker-mqtt.md`).
+    /// (`docs/reference/broker-mqtt.md`).
     ///
     /// # Errors
     /// The file cannot be read, or has a mistake: the error says in which line.

@@ -1,5 +1,5 @@
-//! `docs/broker-attacks.md` names tests and counters: each of them is there. So are the tests of the
-//! directory's and OSCORE's own tables.
+//! `docs/explanation/broker-attacks.md` names tests and counters: each of them is there. So are the
+//! tests of the directory's and OSCORE's own tables.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -79,7 +79,7 @@ fn each_test_and_each_counter_of_the_table_exists() {
             has_its_tests(&row);
         }
     }
-    let document = read("broker-attacks.md");
+    let document = read("explanation/broker-attacks.md");
     let rows = rows(&document);
     assert!(rows.len() > 30, "{} rows", rows.len());
     for row in &rows {
@@ -121,7 +121,7 @@ fn number_in(source: &str, name: &str) -> Option<u64> {
 #[test]
 fn each_bound_of_the_list_is_the_one_in_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let document = fs::read_to_string(root.join("docs/bounded-tables.md")).expect("the list");
+    let document = fs::read_to_string(root.join("docs/reference/bounded-tables.md")).expect("the list");
     let mut seen = 0;
     for row in document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| table |")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();

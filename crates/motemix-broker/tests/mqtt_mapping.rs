@@ -394,7 +394,7 @@ fn refused(text: &str) -> String {
 
 #[test]
 fn the_example_for_users_is_right_and_shows_all_there_is() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/broker-mqtt.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/broker-mqtt.md");
     let text = fs::read_to_string(path).unwrap();
     let (_, example) = text.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();

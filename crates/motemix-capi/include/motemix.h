@@ -17,7 +17,8 @@
  *                                  then motemix_node_poll_transmit until MOTEMIX_STATUS_NOTHING
  *   7. when nothing else is to do: motemix_node_work, one scalar multiplication a call
  *
- * Two neighbours that have never met, without a network and without a server (docs/spec/link-diet.md):
+ * Two neighbours that have never met, without a network and without a server
+ * (docs/spec/link/diet.md):
  *
  *   1. motemix_diet_new            a source of random bytes; the six functions of IoT-CryptoDiet work now
  *   2. motemix_diet_set_identity   with a private key that is kept

@@ -1,5 +1,5 @@
 //! Keys between two neighbours behind the C interface: the six functions of IoT-CryptoDiet, and its
-//! protocol as `docs/spec/link-diet.md` settles it.
+//! protocol as `docs/spec/link/diet.md` settles it.
 //!
 //! ```text
 //! random bytes ─ random (callback) ─ generator ─┐

@@ -132,7 +132,7 @@ pub fn link_address(addresses: impl Iterator<Item = SocketAddr>) -> Option<Socke
     local.or(v6).or(v4)
 }
 
-/// What handshakes call whoever is at an address, over sockets (`docs/spec/link-datagrams.md`).
+/// What handshakes call whoever is at an address, over sockets (`docs/spec/link/datagrams.md`).
 pub const fn link_number(address: SocketAddrV6) -> u64 {
     let bits = address.ip().to_bits();
     (bits >> 64) as u64 ^ bits as u64 ^ (address.port() as u64) << 48

@@ -1,7 +1,7 @@
 //! The arithmetic of the boards' cores, executed instruction by instruction on the stopwatch:
 //! what comes out is what two other libraries say, and each operation takes one time.
 //!
-//! `docs/curve-arithmetic.md` says what runs where. `MOTEMIX_SEED` repeats a run.
+//! `docs/research/curve-arithmetic.md` says what runs where. `MOTEMIX_SEED` repeats a run.
 
 #[path = "fields/board.rs"]
 mod board;
@@ -454,7 +454,8 @@ fn special_operands_find_each_carry_that_is_left_out() {
 /// Some carries of a square come once in 2¹⁵ times, and not with special operands.
 const RANDOM_FOR_MUTATIONS: usize = 200_000;
 
-/// Mutations of an operation that need not be found: `docs/curve-arithmetic.md` names them.
+/// Mutations of an operation that need not be found: `docs/research/curve-arithmetic.md` names
+/// them.
 const FEW_MUTATIONS: usize = 3;
 
 /// Of each instruction that adds or subtracts with a carry: the same without it. What no pair finds

@@ -134,8 +134,8 @@ fn the_extended_application_holds_the_six_functions_more_than_the_plain_one() {
     assert!(number(&extended["ram"]) - number(&plain["ram"]) > 64 * 5, "{memory}");
 }
 
-/// draft-ietf-iotops-security-protocol-comparison-08, figure 1; `docs/spec/link-handshakes.md`;
-/// IoT-CryptoDiet, section 5.3 with the lengths of `docs/spec/link-diet.md`.
+/// draft-ietf-iotops-security-protocol-comparison-08, figure 1; `docs/spec/link/handshakes.md`;
+/// IoT-CryptoDiet, section 5.3 with the lengths of `docs/spec/link/diet.md`.
 #[test]
 fn handshakes_have_the_bytes_and_frames_that_their_specifications_say() {
     for (name, bytes, frames, round_trips) in [

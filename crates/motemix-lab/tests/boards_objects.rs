@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/objects-results.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/research/objects-results.md");
 const BOARDS: [&str; 4] = ["samr21-xpro", "iotlab-m3", "nrf52840dk", "atmega2560"];
 
 fn list<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {

@@ -50,8 +50,8 @@
 //! ```
 //!
 //! [`settings`] says what may be chosen, [`counters`] what happened. The bytes are specified in
-//! `docs/spec/link.md`, those of protected frames in `docs/spec/link-frames.md`, those of protected
-//! datagrams in `docs/spec/link-datagrams.md`.
+//! `docs/spec/link/README.md`, those of protected frames in `docs/spec/link/frames.md`, those of
+//! protected datagrams in `docs/spec/link/datagrams.md`.
 //!
 //! Input never panics. What panics is a mistake of a program: memory that does not divide into its
 //! slots, or a transceiver that says that a frame is longer than frames are.

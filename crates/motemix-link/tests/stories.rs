@@ -60,7 +60,7 @@ fn two_applications_on_one_air_have_a_port_each() {
     assert_eq!((nodes.inbox(1).len(), nodes.dropped(1, LinkDrop::OtherPort)), (0, 1));
 }
 
-/// The examples of docs/spec/link.md.
+/// The examples of docs/spec/link/README.md.
 #[test]
 fn the_frames_are_those_of_the_specification() {
     let mut world = World::new(3, careful());

@@ -4,7 +4,7 @@
 //! It runs functions of an ELF file on a Cortex-M0+, M3 or M4 and charges each instruction what the
 //! core's Technical Reference Manual says, wait states of a flash memory included. Counts are the
 //! same in every run and on every host. What is modelled, what is not and how it was checked is in
-//! `docs/stopwatch.md`.
+//! `docs/how-to/stopwatch.md`.
 //!
 //! ```no_run
 //! use motemix_mcu::{Core, FlashTiming, Image, Machine};

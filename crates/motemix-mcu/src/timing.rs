@@ -1,4 +1,5 @@
-//! What an instruction costs. Every number here has a line in `docs/stopwatch.md`, with its source.
+//! What an instruction costs. Every number here has a line in `docs/how-to/stopwatch.md`, with its
+//! source.
 
 use crate::cores::Core;
 use crate::op::{Kind, Op, PC};

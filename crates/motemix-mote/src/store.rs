@@ -54,7 +54,8 @@ use settings::{ADDRESS, AUTHORITIES, AUTHORITIES_LEN, Item, Settings};
 use tags::{Cursor, Tags};
 
 /// How many sequence numbers one write to the flash makes available.
-// At a message every 16 s, as many as the flash outlasts by years; docs/boards.md has the figures.
+// At a message every 16 s, as many as the flash outlasts by years; docs/research/boards.md has the
+// figures.
 pub const SEQUENCE_BLOCK: u32 = 256;
 
 /// Which network document is kept.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The caller lends memory of the link's length, and everything fills it: an observer sees neither
-//! how long a text is nor whether it is one. `docs/spec/link-hosts.md` is normative.
+//! how long a text is nor whether it is one. `docs/spec/link/hosts.md` is normative.
 //!
 //! # Keys end
 //!

@@ -3,7 +3,7 @@
 //!
 //! [`literal`] is what the paper says and no more, so that its figures can be measured and its
 //! weaknesses shown. [`settled`] is what to use: the same steps and functions, with all that the
-//! paper leaves open decided. `docs/spec/link-diet.md` has the bytes of both and the reasons.
+//! paper leaves open decided. `docs/spec/link/diet.md` has the bytes of both and the reasons.
 
 pub mod literal;
 pub mod settled;

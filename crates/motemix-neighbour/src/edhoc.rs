@@ -27,7 +27,7 @@
 //! | [`ead`], [`error`] | data of applications; error messages | 3.8, 6 |
 //!
 //! Methods 0 (both sign) and 3 (both have static Diffie-Hellman keys) are there, 1 and 2 are not.
-//! Which parts of the RFC are left out is in `docs/spec/link-edhoc.md`.
+//! Which parts of the RFC are left out is in `docs/spec/link/edhoc.md`.
 
 mod authentication;
 mod cbor;

@@ -31,7 +31,7 @@
 //! not, messages hold the credentials themselves ([`Identity::by_value`]), in longer memory
 //! ([`Handshakes::with_room`], [`MAX_MESSAGE_BY_VALUE`]), and [`Admission::introduced`] decides.
 //!
-//! `docs/spec/link-handshakes.md` has the reasons.
+//! `docs/spec/link/handshakes.md` has the reasons.
 
 mod answer;
 mod bytes;

@@ -1,7 +1,7 @@
 //! What a board's processor and radio need, in time and current.
 //!
-//! Cycles are those of the stopwatch with the flash's wait states (`docs/boards.md`), currents
-//! those of the data sheets.
+//! Cycles are those of the stopwatch with the flash's wait states (`docs/research/boards.md`),
+//! currents those of the data sheets.
 
 use crate::flash::Part;
 use crate::scenario::Board;

@@ -1,5 +1,5 @@
 //! Attacks on anonymity in whole networks: what each learns, and who hears of it after how long.
-//! `docs/attacks.md` quotes what these print.
+//! `docs/explanation/attacks.md` quotes what these print.
 
 use motemix_sim::scenario::{Draft, Scenario};
 use motemix_sim::{Attacked, Outcome};

@@ -165,7 +165,7 @@ fn networks_that_cannot_be_are_refused() {
 }
 
 /// Percent of the messages sent, over two seeds to which nothing was fitted.
-/// `docs/simulator-results.md` has more seeds.
+/// `docs/research/simulator-results.md` has more seeds.
 fn acknowledged(case: &Case) -> f64 {
     let outcomes =
         [101, 102].map(|seed| run(&Scenario { seed, ..case.scenario.clone() }).expect("a network"));

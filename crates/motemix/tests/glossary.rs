@@ -1,4 +1,4 @@
-//! Public names keep to `docs/glossary.md`: one word for one thing.
+//! Public names keep to `docs/explanation/glossary.md`: one word for one thing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn public_names_have_the_words_of_the_glossary() {
-    let banned = banned_words(&fs::read_to_string(root().join("docs/glossary.md")).unwrap());
+    let banned = banned_words(&fs::read_to_string(root().join("docs/explanation/glossary.md")).unwrap());
     assert!(banned.len() > 20, "the page was read wrongly: {banned:?}");
     let mut files = Vec::new();
     for member in fs::read_dir(root().join("crates")).unwrap() {

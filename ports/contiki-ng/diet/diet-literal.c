@@ -1,6 +1,6 @@
 /*
  * The protocol of the paper's section 5.3, to the letter, with the paper's six functions and
- * nothing else of the library. It can be attacked: docs/spec/link-diet.md says how.
+ * nothing else of the library. It can be attacked: docs/spec/link/diet.md says how.
  */
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ diet_start(void)
     printf("error: there are no random bytes\n");
     return false;
   }
-  printf("this mode can be attacked; docs/spec/link-diet.md says how\n");
+  printf("this mode can be attacked; docs/spec/link/diet.md says how\n");
   return true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The protocol as docs/spec/link-diet.md settles it: identities that a node keeps, handshakes, and
+ * The protocol as docs/spec/link/diet.md settles it: identities that a node keeps, handshakes, and
  * messages with receipts.
  */
 

@@ -1,4 +1,4 @@
-// What the broker says (docs/broker-api.md), and what this page remembers of it.
+// What the broker says (docs/reference/broker-api.md), and what this page remembers of it.
 
 export interface Store { state: "working" | "refusing"; since?: number; why?: string }
 export interface Status { now: number; network: string; version: string; store: Store }

@@ -1,4 +1,4 @@
-//! What is asked for, and what is answered (`docs/broker-api.md`).
+//! What is asked for, and what is answered (`docs/reference/broker-api.md`).
 
 use std::convert::Infallible;
 use std::sync::Arc;

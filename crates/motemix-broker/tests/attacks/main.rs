@@ -1,4 +1,4 @@
-//! Attacks of the table in `docs/broker-attacks.md`, and what comes of it.
+//! Attacks of the table in `docs/explanation/broker-attacks.md`, and what comes of it.
 
 #[path = "../building/mod.rs"]
 mod building;

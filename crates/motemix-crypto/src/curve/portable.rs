@@ -1,5 +1,6 @@
 //! The portable backend: curve25519-dalek. Constant time on every core whose multiplier is; a
-//! Cortex-M3's long multiplication is not, see `docs/constant-time.md` and [`super::words`].
+//! Cortex-M3's long multiplication is not, see `docs/explanation/constant-time.md` and
+//! [`super::words`].
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use zeroize::Zeroizing;

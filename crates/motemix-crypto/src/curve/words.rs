@@ -1,5 +1,5 @@
 //! X25519 in eight words of 32 bits, for boards: over the arithmetic of each core. See
-//! `docs/curve-arithmetic.md` and `docs/constant-time.md`.
+//! `docs/research/curve-arithmetic.md` and `docs/explanation/constant-time.md`.
 
 pub mod arithmetic;
 #[cfg(armv6m)]

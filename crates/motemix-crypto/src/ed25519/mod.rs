@@ -11,7 +11,7 @@
 //!
 //! Points are those of eight words, as those of [`Words`](crate::curve::words::Words), and scalars
 //! are those of [half words](crate::curve::half_words): each takes the same time
-//! for all secrets on a Cortex-M0+, M3 and M4 (`docs/constant-time.md`).
+//! for all secrets on a Cortex-M0+, M3 and M4 (`docs/explanation/constant-time.md`).
 
 mod comb;
 mod multiply;

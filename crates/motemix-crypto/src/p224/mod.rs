@@ -11,9 +11,9 @@
 //! | `generator` | its table for the generator |
 //! | `scalar` | secrets |
 //!
-//! Whatever is done with a scalar takes the same time for all scalars (`docs/constant-time.md`). It
-//! is made of 64-bit products, so it is for hosts: on boards those are slow, and on a Cortex-M3
-//! their time depends on what is multiplied.
+//! Whatever is done with a scalar takes the same time for all scalars
+//! (`docs/explanation/constant-time.md`). It is made of 64-bit products, so it is for hosts: on
+//! boards those are slow, and on a Cortex-M3 their time depends on what is multiplied.
 
 mod addition;
 mod field;

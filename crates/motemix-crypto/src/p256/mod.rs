@@ -16,8 +16,9 @@
 //! | `ecdsa` | signatures |
 //!
 //! Whatever is done with a scalar takes the same time for all scalars, on a Cortex-M3 too: limbs
-//! are of 13 bits, as those of [the scalars](crate::curve::half_words) (`docs/constant-time.md`).
-//! Products are written out, so they stay fast where compilers make little code.
+//! are of 13 bits, as those of [the scalars](crate::curve::half_words)
+//! (`docs/explanation/constant-time.md`). Products are written out, so they stay fast where
+//! compilers make little code.
 
 mod addition;
 mod digits;

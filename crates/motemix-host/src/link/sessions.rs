@@ -8,7 +8,7 @@
 //!
 //! Each neighbour has handshakes of its own, so that one that is silent holds up no other. There
 //! are no sockets and no clock here: the owner hands in what arrives, and sends what it is given.
-//! `docs/spec/link-datagrams.md` is normative.
+//! `docs/spec/link/datagrams.md` is normative.
 
 mod counters;
 mod keys;

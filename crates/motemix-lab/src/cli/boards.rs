@@ -215,7 +215,7 @@ Examples:
   motemix-lab boards neighbours
   motemix-lab boards neighbours --board cc2538-16mhz --runs 5
   motemix-lab boards neighbours --json | jq '.handshakes[] | {name, bytes}'
-  motemix-lab boards neighbours --svg docs/boards")]
+  motemix-lab boards neighbours --svg docs/research/boards")]
 pub struct BoardsNeighbours {
     /// Only this board: cc2538-16mhz, cc2538-32mhz, samr21-xpro, iotlab-m3 or nrf52840dk. May be
     /// given several times.
@@ -254,7 +254,7 @@ Examples:
   motemix-lab boards objects
   motemix-lab boards objects --board samr21-xpro
   motemix-lab boards objects --board atmega2560 --avr-program x25519 --json
-  motemix-lab boards objects --svg docs/boards")]
+  motemix-lab boards objects --svg docs/research/boards")]
 pub struct BoardsObjects {
     /// Only this board: samr21-xpro, iotlab-m3, nrf52840dk or atmega2560. May be given several
     /// times.

@@ -18,8 +18,8 @@ pub enum Sim {
 /// Which scenario, and what is changed in it.
 #[derive(Debug, Args)]
 pub struct SimScenario {
-    /// The scenario, a TOML file such as those in the folder scenarios. docs/simulator.md explains
-    /// every field.
+    /// The scenario, a TOML file such as those in the folder scenarios. docs/how-to/simulator.md
+    /// explains every field.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Another value for a field of the scenario. May be given several times.

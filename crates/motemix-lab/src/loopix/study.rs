@@ -8,8 +8,8 @@
 //! | [`policy`] | cover that follows the number of users; sending in the foreground alone |
 //! | [`advice`] | rates and delays within a budget and a latency |
 //!
-//! `docs/loopix-study.md` has the formulas, their sources, and what was found. Everything that
-//! involves chance takes a seed, and gives the same figures for it on every machine.
+//! `docs/research/loopix-study.md` has the formulas, their sources, and what was found. Everything
+//! that involves chance takes a seed, and gives the same figures for it on every machine.
 
 pub mod advice;
 pub mod anonymity;

@@ -1,5 +1,5 @@
 //! What was on the air, from the file that Wireshark reads: protected IEEE 802.15.4 frames with the
-//! fragments of packets in them (`docs/spec/link-frames.md`), and handshakes.
+//! fragments of packets in them (`docs/spec/link/frames.md`), and handshakes.
 
 use motemix_link::serial::CHECK;
 use pcap_parser::{Linktype, PcapCapture};

@@ -1,6 +1,6 @@
-//! Each known weakness of the originals as an attack. `docs/loopix-security.md` has the list, by
-//! number; where an attack still works on a profile that has to be compatible, a test shows that as
-//! well.
+//! Each known weakness of the originals as an attack. `docs/explanation/loopix-security.md` has the
+//! list, by number; where an attack still works on a profile that has to be compatible, a test
+//! shows that as well.
 
 mod bounds;
 mod mailboxes;

@@ -1,4 +1,4 @@
-//! The paper's protocol to the letter. Not for use: see `docs/spec/link-diet.md`.
+//! The paper's protocol to the letter. Not for use: see `docs/spec/link/diet.md`.
 
 use core::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The protocol of IoT-CryptoDiet with its open ends settled. The steps and the functions are the
-//! paper's; `docs/spec/link-diet.md` says what was added and which attack asked for it.
+//! paper's; `docs/spec/link/diet.md` says what was added and which attack asked for it.
 //!
 //! ```text
 //! Initiator                                                 Responder

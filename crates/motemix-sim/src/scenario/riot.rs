@@ -40,7 +40,7 @@ pub struct Riot {
     /// Time of the processor for one byte between it and the transceiver.
     pub transfer: Time,
     /// Time of the processor in each thread that a frame passes; fitted to the experiment:
-    /// `docs/simulator-model.md`.
+    /// `docs/research/simulator-model.md`.
     pub frame: Time,
     /// Time of the processor in each thread that a datagram passes.
     pub datagram: Time,

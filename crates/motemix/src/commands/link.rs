@@ -115,7 +115,7 @@ fn check(neighbours: &Neighbours) -> Result<(), Failure> {
         ));
     }
     if neighbours.mode == Mode::Literal {
-        eprintln!("motemix: --mode literal can be attacked; docs/spec/link-diet.md says how");
+        eprintln!("motemix: --mode literal can be attacked; docs/spec/link/diet.md says how");
     }
     if matches!(neighbours.mode, Mode::Literal | Mode::Plain) && !neighbours.admitted.is_empty() {
         eprintln!("motemix: --admit: this mode checks no identity; anybody's messages are printed");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::broker::{Broker, code};
 use crate::python::Python;
 
-/// What one network may have (`docs/broker-attacks.md`).
+/// What one network may have (`docs/explanation/broker-attacks.md`).
 const MOST_OF_A_NETWORK: usize = 256;
 
 #[test]

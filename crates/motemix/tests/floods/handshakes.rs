@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::World;
 use super::flood::Flood;
 
-/// Kinds of messages, and how long each is (`docs/spec/link-handshakes.md`).
+/// Kinds of messages, and how long each is (`docs/spec/link/handshakes.md`).
 pub const KINDS: [(&str, u8, usize); 6] = [
     ("hellos", 1, 1),
     ("cookies", 2, 9),

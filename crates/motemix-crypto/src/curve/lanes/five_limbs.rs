@@ -1,5 +1,6 @@
 //! The field modulo p = 2^255 − 19 in five limbs of 51 bits, for processors that multiply 52 bits
-//! by 52 and add the lower or the upper 52 bits of the product. Bounds: `docs/curve-arithmetic.md`.
+//! by 52 and add the lower or the upper 52 bits of the product. Bounds:
+//! `docs/research/curve-arithmetic.md`.
 
 /// Makes `Factor` and `Product` of the vector that is in scope.
 macro_rules! field_of_five_limbs {

@@ -1,5 +1,5 @@
 //! X25519 of several secrets side by side, one in each lane of a vector: what a processor has is
-//! found when the program runs. See `docs/curve-arithmetic.md`.
+//! found when the program runs. See `docs/research/curve-arithmetic.md`.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! The field modulo p = 2^255 − 19 in nine limbs of 29 bits, for processors that multiply 32 bits
-//! by 32. Bounds: `docs/curve-arithmetic.md`.
+//! by 32. Bounds: `docs/research/curve-arithmetic.md`.
 
 /// Makes `Factor` and `Product` of the vector that is in scope.
 macro_rules! field_of_nine_limbs {

@@ -1,5 +1,5 @@
 //! Cortex-M0, M0+ and M23, which have no long product: from products of 16 bits, in assembly.
-//! `docs/curve-arithmetic.md` explains it.
+//! `docs/research/curve-arithmetic.md` explains it.
 
 // Assembly.
 #![allow(unsafe_code)]

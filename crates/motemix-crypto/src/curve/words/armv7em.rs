@@ -1,5 +1,5 @@
 //! Cortex-M4 and M7: `umaal` multiplies two words and adds two more to the product, in one cycle
-//! for all operands. The bounds are derived in `docs/curve-arithmetic.md`.
+//! for all operands. The bounds are derived in `docs/research/curve-arithmetic.md`.
 
 mod choose;
 mod ladder;

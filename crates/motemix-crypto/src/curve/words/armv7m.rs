@@ -1,5 +1,5 @@
 //! Arithmetic for the Cortex-M3, whose long products take a time that depends on their factors:
-//! from products of 16 bits, in assembly. `docs/curve-arithmetic.md` explains it.
+//! from products of 16 bits, in assembly. `docs/research/curve-arithmetic.md` explains it.
 
 // Assembly.
 #![allow(unsafe_code)]

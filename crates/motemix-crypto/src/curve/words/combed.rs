@@ -1,6 +1,6 @@
 //! A point that several secrets multiply: a packet's group element, of which a hop takes two
 //! products. A ladder for each doubles 255 times; here most doublings are done once, for a table of
-//! eight points. See `docs/curve-arithmetic.md`.
+//! eight points. See `docs/research/curve-arithmetic.md`.
 //!
 //! The point is public, and so are its table and the time that it takes to make it. The products
 //! are taken in one time for all secrets.

@@ -306,7 +306,7 @@ pub fn protected_link() -> Result<Conversation, Failure> {
     Ok(Conversation { messages, text: Some(text) })
 }
 
-/// What a message of a protected link is called (`docs/spec/link-frames.md`).
+/// What a message of a protected link is called (`docs/spec/link/frames.md`).
 fn kind(message: &[u8]) -> &'static str {
     match message.first() {
         Some(1) => "hello",

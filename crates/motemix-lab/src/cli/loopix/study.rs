@@ -14,7 +14,7 @@ use std::time::Duration;
 /// headers. The latency is the mean from one application to the other, if users say as much as
 /// --messages. If both cannot be met, one line says how much more data, time or users, how much
 /// shorter packets, or how many fewer messages, would each be enough; the exit status is then 1.
-/// docs/loopix-study.md has the formulas.
+/// docs/research/loopix-study.md has the formulas.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -167,7 +167,7 @@ pub struct LoopixEnergy {
 #[command(after_long_help = "\
 Examples:
   motemix-lab loopix anonymity
-  motemix-lab loopix anonymity --trials 1000 --svg docs/loopix --csv docs/loopix
+  motemix-lab loopix anonymity --trials 1000 --svg docs/research/loopix --csv docs/research/loopix
   motemix-lab loopix anonymity --users 1000 --mixes 10 --json | jq .mixes")]
 pub struct LoopixAnonymity {
     /// Mixes in each layer.
@@ -198,7 +198,7 @@ pub struct LoopixAnonymity {
 /// sending in the foreground alone.
 ///
 /// Each with its data, its energy on three radios, and what it costs in anonymity.
-/// docs/loopix-study.md defines the policies and says what an observer learns from each.
+/// docs/research/loopix-study.md defines the policies and says what an observer learns from each.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -252,7 +252,7 @@ pub struct LoopixPolicies {
 Examples:
   motemix-lab loopix designs
   motemix-lab loopix designs --latency 6s --latency 1min --rate 0.5
-  motemix-lab loopix designs --svg docs/loopix --csv docs/loopix")]
+  motemix-lab loopix designs --svg docs/research/loopix --csv docs/research/loopix")]
 pub struct LoopixDesigns {
     /// Mean time on the way; 3, 6, 12 and 24 s by default. May be given several times.
     #[arg(long = "latency", value_name = "TIME", value_parser = humantime::parse_duration)]

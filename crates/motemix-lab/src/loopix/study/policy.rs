@@ -1,7 +1,7 @@
 //! Two ways to spend less, which the dissertation leaves to others (section 5.1), as exact
 //! policies.
 //!
-//! `docs/loopix-study.md` says what an observer learns of each.
+//! `docs/research/loopix-study.md` says what an observer learns of each.
 
 use super::chance::{Chance, Purpose};
 use super::energy::Packet;

@@ -1,4 +1,4 @@
-//! What a mote does, operation by operation. `docs/boards.md` says what each of them is.
+//! What a mote does, operation by operation. `docs/research/boards.md` says what each of them is.
 
 #![no_std]
 #![no_main]

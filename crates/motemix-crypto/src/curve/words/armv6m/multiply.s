@@ -1,5 +1,5 @@
 @ Products and squares modulo p = 2^255 - 19. Any eight words are an element, and so are results,
-@ which are below 2^255 + 2^247. `docs/curve-arithmetic.md` derives that.
+@ which are below 2^255 + 2^247. `docs/research/curve-arithmetic.md` derives that.
 @
 @ Three products of 128 by 128 bits, X = 2^128:
 @

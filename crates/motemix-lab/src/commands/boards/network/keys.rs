@@ -62,7 +62,7 @@ pub fn add_of_boards(keys: &mut LinkKeys, boards: &[Memory<'_>]) -> Result<Opene
     Ok(opened)
 }
 
-/// A protected frame as it was on the air (docs/spec/link-frames.md).
+/// A protected frame as it was on the air (docs/spec/link/frames.md).
 struct ProtectedFrame<'f> {
     sender: [u8; 2],
     receiver: [u8; 2],

@@ -38,7 +38,7 @@ pub struct Row {
     pub rate: f64,
     pub repetition: u32,
     pub seconds: f64,
-    /// What was measured; `docs/loopix-measurements.md` lists the words.
+    /// What was measured; `docs/research/loopix-measurements.md` lists the words.
     pub quantity: String,
     pub unit: String,
     /// How many values the following are of.
