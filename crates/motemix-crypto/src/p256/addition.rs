@@ -169,24 +169,24 @@ mod tests {
 
     #[test]
     fn sums_are_right_however_great_coordinates_are_and_stay_so_great() {
-        for by in 2..5 {
+        let point = multiple(1);
+        let (x, y) = point.coordinates();
+        for by in (2..5).step_by(crate::ONE_IN) {
             // Their Z is not one.
             let mut sum = Jacobian::from_point(&multiple(by));
             sum.double();
+            let [of_twice, of_one_more] = [4 * by, 2 * by + 1].map(|by| multiple(by).to_coordinates());
             let mut cases = 0;
             for alike in alike(&sum).step_by(crate::ONE_IN) {
                 let mut twice = alike;
                 twice.double();
                 assert_size(&twice);
-                assert_eq!(coordinates(&twice), multiple(4 * by).to_coordinates(), "4 · {by}");
-
-                let point = multiple(1);
-                let (x, y) = point.coordinates();
+                assert_eq!(coordinates(&twice), of_twice, "4 · {by}");
                 for x in same(*x, 2000).step_by(crate::ONE_IN) {
                     let mut sum = alike;
                     sum.add_point(&Point::new(x, same(*y, 2000).last().expect("one at least")));
                     assert_size(&sum);
-                    assert_eq!(coordinates(&sum), multiple(2 * by + 1).to_coordinates(), "2 · {by} + 1");
+                    assert_eq!(coordinates(&sum), of_one_more, "2 · {by} + 1");
                 }
                 cases += 1;
             }
