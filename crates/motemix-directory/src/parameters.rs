@@ -35,7 +35,7 @@ pub struct Parameters {
     /// zero.
     pub drop_mean: Option<Duration>,
     /// Mean time between the ticks on which a node sends: a packet that it turned round, a message,
-    /// or a loop when there is neither. `None`: all leave at once. In microseconds, above zero.
+    /// or filler when there is neither. `None`: all leave at once. In microseconds, above zero.
     ///
     /// A node answers fewer than one message a tick, and half of all ticks are for answers: below
     /// half the mean time between messages to the busiest receiver. Senders wait 16 ticks more

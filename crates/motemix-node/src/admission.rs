@@ -13,8 +13,8 @@
 //! Shin, "Stochastic Fair Blue", INFOCOM 2001): so one neighbour in 256, and not one in 16, shares
 //! its fate with a flooder.
 //!
-//! What it does not protect against: links are not protected yet, so whoever can send with the
-//! addresses of many neighbours is in many classes, and takes the share of each.
+//! What it does not protect against: where links are plain, a sender that forges the addresses of
+//! many neighbours is in many classes, and takes the share of each.
 
 use siphasher::sip::SipHasher13;
 
