@@ -6,7 +6,8 @@ use motemix::cli::{LoopixPreset, mean};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measures two configurations that hide to whom somebody writes: README's table.
+/// Measures two configurations that hide to whom somebody writes: the table of
+/// docs/explanation/anonymity.md.
 ///
 /// The building is a scenario: motes on one radio channel, in virtual time. The hosts are clients
 /// of Loopix with the times of `motemix loopix net init --preset patient`. A network of processes
