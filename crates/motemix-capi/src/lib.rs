@@ -103,8 +103,3 @@ pub use reading_face::{
 };
 pub use record::{Record, Sensor};
 pub use status::{Status, motemix_status_text};
-
-/// The snippets of the package's front page.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
