@@ -82,9 +82,11 @@ fn a_package_is_whole_and_debian_finds_no_fault_with_it() {
         "usr/share/doc/motemix/copyright",
         "usr/share/doc/motemix/changelog.gz",
         "usr/share/doc/motemix/changelog.Debian.gz",
-        "usr/share/doc/motemix/backups.md",
-        "usr/share/doc/motemix/installing.md",
-        "usr/share/doc/motemix/operating.md",
+        "usr/share/doc/motemix/how-to/backups.md",
+        "usr/share/doc/motemix/how-to/installing.md",
+        "usr/share/doc/motemix/how-to/several-operators.md",
+        "usr/share/doc/motemix/how-to/watching.md",
+        "usr/share/doc/motemix/reference/configuration.md",
     ] {
         assert!(
             listed.lines().any(|line| line.ends_with(&format!(" ./{file}"))),

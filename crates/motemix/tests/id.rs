@@ -386,10 +386,10 @@ fn what_is_broken_is_named_with_its_place_and_a_remedy() {
 }
 
 #[test]
-fn the_story_of_the_front_page_works_as_it_stands_there() {
+fn the_story_of_the_page_works_as_it_stands_there() {
     let folder = tempfile::tempdir().unwrap();
-    let page = include_str!("../../../README.md");
-    let (_, section) = page.split_once("## Devices with identities").unwrap();
+    let page = include_str!("../../../docs/how-to/devices.md");
+    let (_, section) = page.split_once("## From the key to a command").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let commands: String = section.split("```").skip(1).step_by(2).collect();
     let programs = PathBuf::from(env!("CARGO_BIN_EXE_motemix"));

@@ -140,7 +140,7 @@ fn alerts_sound_when_they_should_and_not_before() {
 #[test]
 fn alerts_ask_for_what_nodes_and_authorities_tell() {
     let rules = fs::read_to_string(packaging().join("prometheus/motemix.rules.yml")).expect("rules");
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/operating.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/watching.md");
     let manual = fs::read_to_string(manual).expect("the manual");
     for heading in
         ["How a node is", "How an authority is", "Loops that do not come back", "Which mix loses packets"]
@@ -169,7 +169,7 @@ struct Prometheus {
 
 impl Prometheus {
     fn start(targets: &[String]) -> Self {
-        let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/operating.md");
+        let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/watching.md");
         let manual = fs::read_to_string(manual).expect("the manual");
         let asks = manual.split("```yaml\n").find(|block| block.starts_with("scrape_configs:"));
         let asks = asks.and_then(|block| block.split("```").next()).expect("lines for Prometheus");
