@@ -5,7 +5,7 @@ TIME ?= 60
 BUILD = $${CARGO_TARGET_DIR:-target}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-smart boards check test test-long bench lint fuzz
+.PHONY: help demo demo-smart boards book check test test-long bench lint fuzz
 
 help:
 	@echo 'motemix: an anonymous, authenticated network that fits in a sensor'
@@ -13,6 +13,7 @@ help:
 	@echo '  make demo        a whole network on this machine: mixes, motes and a receiver'
 	@echo '  make demo-smart  the same with a broker, an application that checks each reading, and a command'
 	@echo '  make boards      the packet on three emulated cores, and boards as neighbours, and in one network'
+	@echo '  make book        the pages of docs as a book: target/book/index.html'
 	@echo '  make check       formatting, clippy, unit tests and the stories of what changed; ALL=1 for all'
 	@echo '  make test        everything that has to hold'
 	@echo '  make test-long   the same with fuzzing, Miri, secrets under valgrind, licences and the slow tests'
@@ -37,6 +38,11 @@ boards:
 	@echo '== boards: the packet on three emulated cores, neighbours, and a network of six boards and two hosts'
 	@scripts/setup rust boards qemu
 	@scripts/boards
+
+book:
+	@echo '== book: the pages of docs, in target/book'
+	@scripts/setup book
+	@PATH=$$PWD/.build/tools/bin:$$PATH mdbook build
 
 check:
 	@scripts/check $(if $(ALL),--all)

@@ -102,6 +102,27 @@ fn every_page_that_code_names_is_there() {
 }
 
 #[test]
+fn every_page_of_the_book_is_once_in_its_table_of_contents() {
+    let docs = root().join("docs");
+    let contents = fs::read_to_string(docs.join("SUMMARY.md")).expect("a table of contents");
+    let listed: Vec<_> = links(&contents).map(|link| docs.join(link)).collect();
+    let mut pages = Vec::new();
+    files(&docs, &[".md"], &mut pages);
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    let others: Vec<_> =
+        pages.iter().filter(|page| listed.iter().filter(|other| other == page).count() != 1).collect();
+    assert!(others.is_empty(), "not once in docs/SUMMARY.md: {others:#?}");
+    assert_eq!(listed.len(), pages.len(), "docs/SUMMARY.md lists what is no page of the book");
+}
+
+/// A newcomer reads it whole.
+#[test]
+fn the_front_page_is_short() {
+    let page = fs::read_to_string(root().join("README.md")).expect("the front page");
+    assert!(page.len() <= 9_000, "README.md has {} bytes", page.len());
+}
+
+#[test]
 fn what_leads_nowhere_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.md");
