@@ -237,11 +237,13 @@ async fn start(
         mailroom: &mailroom,
         shared: &shared,
         outlook: Outlook::default(),
+        quiet: false,
     };
     let Some((network, me)) = patience.wait(found, &mut inbound).await? else {
         supervisor.stopping();
         return Ok(());
     };
+    let source = setup.source.filter(|_| !patience.quiet);
     tracing::info!(epoch = %network.epoch, curve = HostCurve::backend(), "the node runs");
     let parts = Parts {
         config,
@@ -256,7 +258,7 @@ async fn start(
         mailroom,
         shared,
         inbound,
-        source: setup.source,
+        source,
         heard: setup.heard,
         trouble: setup.trouble,
         supervisor,

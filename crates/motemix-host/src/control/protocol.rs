@@ -121,3 +121,21 @@ pub struct InboxEntry {
     /// The application's bytes in hexadecimal.
     pub data_hex: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use motemix_sphinx::{Host2k, Profile};
+
+    use super::*;
+    use crate::control::{INBOX_MOST, RESPONSE_LEN};
+    use crate::curve::HostCurve;
+
+    #[test]
+    fn the_longest_inbox_is_one_response() {
+        let data_hex = "ff".repeat(Host2k::<HostCurve>::GEOMETRY.data_len());
+        let entry = InboxEntry { number: u64::MAX, received_at_ms: u64::MAX, data_hex };
+        let messages = vec![entry; INBOX_MOST as usize];
+        let line = serde_json::to_string(&Response::Inbox { messages }).expect("JSON");
+        assert!(line.len() < RESPONSE_LEN, "{} bytes", line.len());
+    }
+}

@@ -110,6 +110,8 @@ pub(super) struct Patience<'a> {
     pub(super) supervisor: &'a Supervisor,
     /// What is known of documents that are not in force.
     pub(super) outlook: Outlook,
+    /// Whether no readings are to be taken: a request said so.
+    pub(super) quiet: bool,
 }
 
 impl Patience<'_> {
@@ -199,12 +201,15 @@ impl Patience<'_> {
     }
 
     /// Answers a request, one to send something with a refusal; `true` if the node is to end.
-    fn answer(&self, Call { request, reply }: Call, refusal: String) -> bool {
+    fn answer(&mut self, Call { request, reply }: Call, refusal: String) -> bool {
         let stop = matches!(request, Request::Stop {});
         let response = match request {
             Request::Status {} => Response::Status(self.status()),
             Request::Inbox { last } => answers::inbox(self.mailroom, last),
-            Request::Quiet {} => Response::Quiet {},
+            Request::Quiet {} => {
+                self.quiet = true;
+                Response::Quiet {}
+            }
             Request::Stop {} => Response::Stopping {},
             Request::Send { .. } => Response::Error { message: refusal },
         };

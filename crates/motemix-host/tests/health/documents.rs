@@ -1,14 +1,19 @@
 //! Documents that run out, cannot be used, or are not there yet.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, hours, parameters, start, try_start};
+use crate::loopback::{
+    FIRST_EPOCH, Network, Running, SENDER, eventually, hours, parameters, start, start_with, try_start,
+};
 use crate::{healthz, wait_until, words};
 use motemix_crypto::PublicKey;
 use motemix_directory::Parameters;
 use motemix_host::clock::unix_seconds;
-use motemix_host::control::{NodeStatus, Response};
+use motemix_host::config::ReadingsConfig;
+use motemix_host::control::{NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};
 use motemix_host::{Setup, run};
 
@@ -71,6 +76,31 @@ fn a_node_that_starts_between_two_documents_says_so_and_begins_with_the_next() {
     wait_until("all begin", || nodes.iter().all(|node| has_begun(node.status())));
     assert!(nodes[SENDER].is_acknowledged("in time"));
     nodes.into_iter().for_each(Running::stop);
+}
+
+#[test]
+fn a_node_that_was_asked_for_quiet_while_it_waited_takes_no_readings() {
+    let network = Network::new();
+    let now = unix_seconds().0;
+    network.publish(FIRST_EPOCH, now - 100, now - 10, alone());
+    let config = network.config_with(SENDER, |config| {
+        config.readings = Some(ReadingsConfig::new("receiver", Duration::from_millis(1)));
+    });
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    let more = move || {
+        let source = move |_: usize| {
+            count.fetch_add(1, Ordering::Relaxed);
+            b"a reading".to_vec()
+        };
+        Setup { source: Some(Box::new(source)), ..Setup::default() }
+    };
+    let node = start_with(config, 0, more).unwrap();
+    assert!(matches!(node.ask(&Request::Quiet {}), Response::Quiet {}));
+    network.publish(FIRST_EPOCH + 1, now - 10, now + 48 * 3600, alone());
+    wait_until("it begins", || node.status().epoch == u64::from(FIRST_EPOCH) + 1);
+    assert!(!eventually(Duration::from_secs(1), || taken.load(Ordering::Relaxed) > 0));
+    node.stop();
 }
 
 #[test]
