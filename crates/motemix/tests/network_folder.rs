@@ -533,7 +533,31 @@ fn a_backup_that_is_restored_twice_uses_no_number_twice_and_says_what_it_forgets
         (to, said)
     };
     let file = backup("mote-1");
-    let [one, other] = ["one", "other"].map(|name| next_of(&restored(&file, name).0));
+    let [(one, told), (other, _)] = ["one", "other"].map(|name| restored(&file, name));
+    // What it is told to do lets the receiver believe it.
+    let list = network.path("nodes/receiver/state/devices.db");
+    let command = told.lines().find_map(|line| line.strip_prefix("  motemix object register ")).expect(&told);
+    assert!(command.starts_with(&format!("{} | motemix object verify ", one.join("device.key").display())));
+    let reads = |number: &str| {
+        let verify = format!("object verify --devices {} --audience motemix {number}", list.display());
+        motemix(verify.split(' '))
+    };
+    let signed = |name: &str| {
+        let key = one.join("device.key");
+        let senml = network.path("senml.json");
+        fs::write(&senml, r#"[{"n":"t","u":"Cel","v":21.5}]"#).unwrap();
+        let sign = ["object", "sign", key.to_str().unwrap(), senml.to_str().unwrap(), "--audience", "motemix"];
+        let said = motemix(sign).succeeds();
+        fs::write(network.path(name), said).unwrap();
+        network.path(name).to_str().unwrap().to_owned()
+    };
+    assert_eq!(reads(&signed("unknown")).status(), 1);
+    let registration = motemix(["object", "register", one.join("device.key").to_str().unwrap()]).succeeds();
+    fs::write(network.path("registration"), registration).unwrap();
+    let known = format!("object verify --devices {} {}", list.display(), network.path("registration").display());
+    motemix(known.split(' ')).succeeds();
+    reads(&signed("known")).succeeds();
+    let [one, other] = [one, other].map(|folder| next_of(&folder));
     assert!(one > before + (1 << 24) && other > before + (1 << 24), "{before} {one} {other}");
     assert_ne!(one, other);
     // What was restored goes on, and its own copy does not.

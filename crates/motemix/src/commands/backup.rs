@@ -282,10 +282,19 @@ fn renewed(
             config.name
         ),
     };
+    let signs = config.readings.as_ref().is_some_and(|readings| readings.key.is_some());
+    let registers = signs.then(|| {
+        format!(
+            "its numbers are far ahead, so its readings are not believed before it registers where the list of \
+             devices is:\n  motemix object register {} | motemix object verify --devices RECEIVER/state/devices.db\n",
+            to.join("device.key").display()
+        )
+    });
     Ok(format!(
         "{}: as it was at {time}, with new mix keys; it takes part again with the first network document that \
-         names them\nnext: make sure that the earlier node does not run any more, then\n  {next}\n",
+         names them\nnext: make sure that the earlier node does not run any more, then\n  {next}\n{}",
         config.name,
+        registers.unwrap_or_default(),
     ))
 }
 
