@@ -114,7 +114,7 @@ fn run(blocks: &[Block], before: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut script = format!("set -eu\nip link set lo up\n{before}\n");
     for block in blocks {
-        write!(script, "{}echo '{END_OF_BLOCK}'\n", block.commands).expect("memory");
+        writeln!(script, "{}echo '{END_OF_BLOCK}'", block.commands).expect("memory");
     }
     fs::write(folder.path().join("story.sh"), script).expect("written");
     std::os::unix::fs::symlink(root().join("scenarios"), folder.path().join("scenarios")).expect("a link");
