@@ -28,8 +28,8 @@ pub use server::{Call, ControlServer, bind_private};
 
 /// The longest request, in bytes with its line feed.
 pub const REQUEST_LEN: usize = 64 << 10;
-/// The longest response, in bytes with its line feed: [`INBOX_MOST`] of the longest messages. A status
-/// with loops through as many nodes as a document can have is shorter.
+/// The longest response, in bytes with its line feed: [`INBOX_MOST`] of the longest messages. A
+/// status with loops through as many nodes as a document can have is shorter.
 pub const RESPONSE_LEN: usize = 5 << 20;
 /// The most messages that one [`Request::Inbox`] answers with.
 pub const INBOX_MOST: u32 = 1000;

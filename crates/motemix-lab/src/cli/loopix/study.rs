@@ -167,7 +167,8 @@ pub struct LoopixEnergy {
 #[command(after_long_help = "\
 Examples:
   motemix-lab loopix anonymity
-  motemix-lab loopix anonymity --trials 1000 --svg docs/research/loopix --csv docs/research/loopix
+  motemix-lab loopix anonymity --trials 1000 \\
+      --svg docs/research/loopix --csv docs/research/loopix
   motemix-lab loopix anonymity --users 1000 --mixes 10 --json | jq .mixes")]
 pub struct LoopixAnonymity {
     /// Mixes in each layer.
