@@ -253,7 +253,8 @@ pub struct LoopixPolicies {
 Examples:
   motemix-lab loopix designs
   motemix-lab loopix designs --latency 6s --latency 1min --rate 0.5
-  motemix-lab loopix designs --svg docs/research/loopix --csv docs/research/loopix")]
+  motemix-lab loopix designs \\
+      --svg docs/research/loopix --csv docs/research/loopix")]
 pub struct LoopixDesigns {
     /// Mean time on the way; 3, 6, 12 and 24 s by default. May be given several times.
     #[arg(long = "latency", value_name = "TIME", value_parser = humantime::parse_duration)]
