@@ -43,6 +43,7 @@ book:
 	@echo '== book: the pages of docs, in target/book'
 	@scripts/setup book
 	@PATH=$$PWD/.build/tools/bin:$$PATH mdbook build
+	@scripts/book/check target/book
 
 check:
 	@scripts/check $(if $(ALL),--all)
