@@ -546,7 +546,8 @@ fn a_backup_that_is_restored_twice_uses_no_number_twice_and_says_what_it_forgets
         let key = one.join("device.key");
         let senml = network.path("senml.json");
         fs::write(&senml, r#"[{"n":"t","u":"Cel","v":21.5}]"#).unwrap();
-        let sign = ["object", "sign", key.to_str().unwrap(), senml.to_str().unwrap(), "--audience", "motemix"];
+        let sign =
+            ["object", "sign", key.to_str().unwrap(), senml.to_str().unwrap(), "--audience", "motemix"];
         let said = motemix(sign).succeeds();
         fs::write(network.path(name), said).unwrap();
         network.path(name).to_str().unwrap().to_owned()
@@ -554,7 +555,8 @@ fn a_backup_that_is_restored_twice_uses_no_number_twice_and_says_what_it_forgets
     assert_eq!(reads(&signed("unknown")).status(), 1);
     let registration = motemix(["object", "register", one.join("device.key").to_str().unwrap()]).succeeds();
     fs::write(network.path("registration"), registration).unwrap();
-    let known = format!("object verify --devices {} {}", list.display(), network.path("registration").display());
+    let known =
+        format!("object verify --devices {} {}", list.display(), network.path("registration").display());
     motemix(known.split(' ')).succeeds();
     reads(&signed("known")).succeeds();
     let [one, other] = [one, other].map(|folder| next_of(&folder));
