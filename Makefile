@@ -60,20 +60,20 @@ bench:
 	@echo '== bench: keep the machine quiet; the table appears after a few minutes'
 	@scripts/setup rust
 	cargo build --locked --release --package motemix --package motemix-lab
-	cargo run --locked --release --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --programs $(BUILD)/release
+	cargo run --locked --release --manifest-path lab/bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --programs $(BUILD)/release
 
 lint:
 	@echo '== lint: formatting, lock files, clippy of every workspace, licences'
 	@scripts/setup rust licences memcheck
 	@bash -c 'source scripts/workspaces && formatting && lock_files'
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --manifest-path bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
-	cargo clippy --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
-	cargo clippy --locked --manifest-path checks/secrets/Cargo.toml --target-dir $(BUILD)/secrets-clippy -- -D warnings
+	cargo clippy --locked --manifest-path lab/bench/Cargo.toml --target-dir $(BUILD)/bench-build -- -D warnings
+	cargo clippy --locked --manifest-path lab/fuzz/Cargo.toml --target-dir $(BUILD)/fuzz-clippy -- -D warnings
+	cargo clippy --locked --manifest-path lab/secrets/Cargo.toml --target-dir $(BUILD)/secrets-clippy -- -D warnings
 	PATH="$(CURDIR)/.build/tools/bin:$$PATH" cargo deny --locked check licenses bans sources
 	@scripts/setup boards
 	scripts/boards --lint
 
 fuzz:
-	@echo '== fuzz: $(if $(TARGET),$(TARGET),each target) for $(TIME) s; a finding is kept in fuzz/artifacts'
+	@echo '== fuzz: $(if $(TARGET),$(TARGET),each target) for $(TIME) s; a finding is kept in lab/fuzz/artifacts'
 	@scripts/fuzz '$(TIME)' $(TARGET)

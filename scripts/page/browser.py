@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Look at a broker's page as a person does, in Debian's Chromium.
 
-crates/motemix-broker/tests/page_in_browser.rs runs this and serves the page:
+things/broker/tests/page_in_browser.rs runs this and serves the page:
 
     browser.py ORIGIN IDENTITY
 

@@ -138,7 +138,7 @@ pub fn of_nodes() -> anyhow::Result<PathBuf> {
 }
 
 const HOW_TO_GET_NODES: &str = "`cargo build --package motemix` in the same profile puts it there, for an installed \
-                                one `cargo install --path crates/motemix`";
+                                one `cargo install --path app/motemix`";
 
 /// Both speak over sockets and files whose forms change between versions.
 fn check_version(nodes: &Path) -> anyhow::Result<()> {

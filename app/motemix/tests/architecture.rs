@@ -388,7 +388,7 @@ mod checker {
             libraries: vec!["subtle".into()],
             reached: vec!["subtle".into()],
             files: vec![File {
-                path: "crates/motemix-sphinx/src/lib.rs".into(),
+                path: "net/sphinx/src/lib.rs".into(),
                 text: "#![no_std]\n#![forbid(unsafe_code)]\n//! Not f64, which this comment may say.\n"
                     .into(),
             }],
@@ -444,7 +444,7 @@ mod checker {
     fn finds_a_file_that_allows_unsafe_code() {
         let found = only_violation(|member| {
             let text = "#![allow(unsafe_code)]\n".into();
-            member.files.push(File { path: "crates/motemix-sphinx/src/header.rs".into(), text });
+            member.files.push(File { path: "net/sphinx/src/header.rs".into(), text });
         });
         assert!(found.contains("header.rs: allows unsafe code"), "{found}");
     }
@@ -483,7 +483,7 @@ mod checker {
             let declared = only_violation(|member| add_line(member, &format!("mod {empty};\n")));
             assert!(declared.contains(empty), "{declared}");
             let file = only_violation(|member| {
-                let path = format!("crates/motemix-sphinx/src/{empty}.rs");
+                let path = format!("net/sphinx/src/{empty}.rs");
                 member.files.push(File { path, text: String::new() });
             });
             assert!(file.contains(empty), "{file}");

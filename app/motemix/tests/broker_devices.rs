@@ -12,7 +12,7 @@ mod preshared;
 mod program;
 #[path = "broker_devices/proven.rs"]
 mod proven;
-#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 #[path = "broker_devices/silent.rs"]

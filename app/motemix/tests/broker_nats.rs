@@ -2,7 +2,7 @@
 #![cfg(feature = "nats")]
 
 mod broker_load;
-#[path = "../../motemix-broker-nats/tests/servers/mod.rs"]
+#[path = "../../../things/broker-nats/tests/servers/mod.rs"]
 mod servers;
 
 use broker_load::*;

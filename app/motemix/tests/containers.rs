@@ -142,7 +142,7 @@ fn the_image_is_built_of_what_there_is() {
         assert!(sources().join(path).exists(), "{path} is not there");
     }
     // What the package has in it, and what the workspace is made of.
-    let manifest: toml::Table = toml::from_str(&read("crates/motemix/Cargo.toml")).expect("TOML");
+    let manifest: toml::Table = toml::from_str(&read("app/motemix/Cargo.toml")).expect("TOML");
     let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array().expect("assets").clone();
     let assets = assets.iter().map(|asset| asset[0].as_str().expect("a path").to_owned());
     let workspace: toml::Table = toml::from_str(&read("Cargo.toml")).expect("TOML");

@@ -9,7 +9,7 @@ mod jws;
 #[path = "object/links.rs"]
 mod links;
 mod program;
-#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 #[path = "object/vanished.rs"]

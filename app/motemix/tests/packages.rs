@@ -133,5 +133,5 @@ fn a_path_that_leaves_the_package_is_found() {
     assert_eq!(included("const A: &str = include_str!(\"../a.md\");").collect::<Vec<_>>(), ["../a.md"]);
     assert!(stays_inside(Path::new("src"), "../README.md"));
     assert!(!stays_inside(Path::new("src"), "../../README.md"));
-    assert!(!stays_inside(Path::new("src/store"), "../../../../vectors/packet.json"));
+    assert!(!stays_inside(Path::new("src/store"), "../../../vectors/packet.json"));
 }

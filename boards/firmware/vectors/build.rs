@@ -16,7 +16,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let board = Board::of_target();
     link(&root.join(board.memory), &out);
-    let vectors = root.join("../../vectors");
+    let vectors = root.join("../../../vectors");
     let mut answers: Answers = read(&vectors.join("packet.json"));
     answers.packets.retain(|case| board.has_room_for(&case.way));
     answers.surbs.retain(|case| board.has_room_for(&case.way));

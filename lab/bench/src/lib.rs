@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 #[allow(dead_code, reason = "the filter needs one type of it")]
-#[path = "../../crates/motemix-node/src/journal.rs"]
+#[path = "../../../net/node/src/journal.rs"]
 mod journal;
 pub mod load;
 pub mod machine;
@@ -23,7 +23,7 @@ pub mod ours;
 pub mod outfox;
 pub mod peer;
 #[allow(dead_code, reason = "a node does more with it")]
-#[path = "../../crates/motemix-node/src/replay.rs"]
+#[path = "../../../net/node/src/replay.rs"]
 mod replay;
 pub mod report;
 pub mod rows;

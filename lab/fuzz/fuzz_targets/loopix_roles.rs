@@ -7,12 +7,12 @@ use motemix_fuzz::fuzz_target;
 
 // Stories use more of these.
 #[allow(dead_code)]
-#[path = "../../crates/motemix-loopix/tests/roles/forge.rs"]
+#[path = "../../../loopix/protocol/tests/roles/forge.rs"]
 mod forge;
-#[path = "../../crates/motemix-loopix/tests/roles/noise.rs"]
+#[path = "../../../loopix/protocol/tests/roles/noise.rs"]
 mod noise;
 #[allow(dead_code)]
-#[path = "../../crates/motemix-loopix/tests/roles/world.rs"]
+#[path = "../../../loopix/protocol/tests/roles/world.rs"]
 mod world;
 
 fuzz_target!(|bytes: &[u8]| noise::run(bytes));

@@ -10,11 +10,11 @@ pub mod air;
 pub mod board;
 pub mod flash;
 #[allow(dead_code, reason = "the filter needs one type of it")]
-#[path = "../../crates/motemix-node/src/journal.rs"]
+#[path = "../../../net/node/src/journal.rs"]
 pub mod journal;
 pub mod network;
 #[allow(dead_code, reason = "a node does more with it")]
-#[path = "../../crates/motemix-node/src/replay.rs"]
+#[path = "../../../net/node/src/replay.rs"]
 mod replay;
 #[cfg(not(fuzzing))]
 mod replayed;

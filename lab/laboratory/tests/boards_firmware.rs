@@ -35,8 +35,9 @@ fn needs_an_image(installed: &Installed, more: &[&str], variables: &[(&str, &Pat
 #[test]
 fn an_installed_laboratory_without_images_says_where_it_looked_and_what_makes_them() {
     let installed = Installed::new();
-    let [source, share, home] = ["firmware", "share/motemix/firmware", "home/.local/share/motemix/firmware"]
-        .map(|place| installed.path().join(place));
+    let [source, share, home] =
+        ["boards/firmware", "share/motemix/firmware", "home/.local/share/motemix/firmware"]
+            .map(|place| installed.path().join(place));
     let command = format!("motemix-lab boards build --firmware TREE/firmware --out {}", home.display());
     let words = [text(&source), text(&share), text(&home), &command, "MOTEMIX_FIRMWARE"];
     needs_an_image(&installed, &[], &[]).fails(2, &words);
@@ -56,8 +57,8 @@ fn places_count_in_their_order_and_other_versions_are_told_apart() {
     let [flag, elf, variable] = ["flag", "elf", "variable"].map(place);
     folder(&data.join("motemix/firmware"), "0.0.1");
     folder(&installed.images(), "0.0.2");
-    workspace(&place("firmware"), "0.0.3");
-    workspace(&source.join("firmware"), "0.0.4");
+    workspace(&place("boards/firmware"), "0.0.3");
+    workspace(&source.join("boards/firmware"), "0.0.4");
     workspace(&variable, "0.0.5");
     folder(&flag, "0.0.6");
     folder(&elf, "0.0.7");
@@ -68,9 +69,9 @@ fn places_count_in_their_order_and_other_versions_are_told_apart() {
     told(needs_an_image(&installed, &["--elf", text(&elf)], &all), &elf, "0.0.7");
     told(needs_an_image(&installed, &["--firmware", text(&flag)], &all), &flag, "0.0.6");
     told(needs_an_image(&installed, &[], &all), &variable, "0.0.5");
-    told(needs_an_image(&installed, &[], &all[1..]), &source.join("firmware"), "0.0.4");
-    told(needs_an_image(&installed, &[], &all[2..]), &place("firmware"), "0.0.3");
-    fs::remove_dir_all(place("firmware")).unwrap();
+    told(needs_an_image(&installed, &[], &all[1..]), &source.join("boards/firmware"), "0.0.4");
+    told(needs_an_image(&installed, &[], &all[2..]), &place("boards/firmware"), "0.0.3");
+    fs::remove_dir_all(place("boards/firmware")).unwrap();
     told(needs_an_image(&installed, &[], &all[2..]), &installed.images(), "0.0.2");
     fs::remove_dir_all(installed.images()).unwrap();
     told(needs_an_image(&installed, &[], &all[2..]), &data.join("motemix/firmware"), "0.0.1");
@@ -80,8 +81,8 @@ fn places_count_in_their_order_and_other_versions_are_told_apart() {
 #[test]
 fn images_are_built_in_the_source_tree_that_one_stands_in() {
     let installed = Installed::new();
-    let firmware = installed.path().join("firmware");
-    let inside = installed.path().join("crates/motemix-mote");
+    let firmware = installed.path().join("boards/firmware");
+    let inside = installed.path().join("net/mote");
     workspace(&firmware, "0.0.1");
     fs::create_dir_all(&inside).unwrap();
     for place in [installed.path(), &inside] {
@@ -134,7 +135,7 @@ fn an_image_does_not_say_where_it_was_built() {
         for image in fs::read_dir(&target).into_iter().flatten().map(|entry| entry.unwrap().path()) {
             let image = fs::read(image).unwrap();
             let has = |words: &str| image.windows(words.len()).any(|part| part == words.as_bytes());
-            named += usize::from(has("motemix-node/src/"));
+            named += usize::from(has("net/node/src/"));
             for place in [tree, &cargo] {
                 assert!(!has(text(place)), "{}", place.display());
             }

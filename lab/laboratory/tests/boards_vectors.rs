@@ -1,6 +1,6 @@
 //! The known answers of the packet on emulated boards: a Cortex-M0, an M3 and an M4 run
-//! `firmware/vectors`, which makes and processes every packet with the protocol crates and compares
-//! each byte.
+//! `boards/firmware/vectors`, which makes and processes every packet with the protocol crates and
+//! compares each byte.
 
 mod program;
 

@@ -15,7 +15,7 @@ const MUTATIONS: u64 = 600;
 const LONGEST: usize = 4096;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz")
 }
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
@@ -44,7 +44,7 @@ fn each_target_is_in_the_list_and_has_seeds() {
     files.sort();
     let names: Vec<_> = files.iter().map(|file| file.file_stem().unwrap().to_str().unwrap()).collect();
     let listed: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(listed, names, "fuzz/src/targets.rs lists what fuzz/fuzz_targets has");
+    assert_eq!(listed, names, "lab/fuzz/src/targets.rs lists what lab/fuzz/fuzz_targets has");
     for name in listed {
         assert!(!seeds(name).is_empty(), "{name}");
     }

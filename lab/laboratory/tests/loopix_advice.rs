@@ -12,13 +12,13 @@ mod measured;
 mod memory;
 #[path = "advised/network.rs"]
 mod network;
-#[path = "../../motemix/tests/program/ports.rs"]
+#[path = "../../../app/motemix/tests/program/ports.rs"]
 mod ports;
 mod program;
 #[path = "advised/tap.rs"]
 mod tap;
 #[allow(dead_code, reason = "stories of attacks use the rest")]
-#[path = "../../motemix-loopix/tests/roles/world.rs"]
+#[path = "../../../loopix/protocol/tests/roles/world.rs"]
 mod world;
 
 use measured::Measured;

@@ -196,7 +196,7 @@ fn a_program_of_the_nodes_of_another_version_starts_no_node() {
         let (folder, run) = of_version(said);
         assert_eq!(run.status(), 1);
         let nodes = folder.path().join("motemix");
-        for words in [text(&nodes), said, own, "cargo install --path crates/motemix"] {
+        for words in [text(&nodes), said, own, "cargo install --path app/motemix"] {
             assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
         }
         assert!(!folder.path().join("motemix.ran").exists(), "it was started");

@@ -12,7 +12,7 @@ mod controls;
 mod curves;
 mod ed25519;
 mod edhoc;
-#[path = "../../../crates/motemix-host/src/curve.rs"]
+#[path = "../../../net/host/src/curve.rs"]
 mod host_curve;
 mod key_files;
 mod loopix;
@@ -180,7 +180,7 @@ fn ensure_same_curve() -> anyhow::Result<()> {
     let library = |backend: &str| backend.trim().split(',').next().map(str::to_owned);
     ensure!(
         library(&inside) == library(outside),
-        "inside valgrind the host's curve is {inside:?}: run from checks/secrets, whose .cargo/config.toml has the \
+        "inside valgrind the host's curve is {inside:?}: run from lab/secrets, whose .cargo/config.toml has the \
          flags that it needs, and without RUSTFLAGS in the environment"
     );
     Ok(())

@@ -33,12 +33,12 @@ pub struct Mutation {
 /// The mutated program's name.
 const PROGRAM: &str = "motemix-secrets-mutated";
 /// Where the active mutation's number is kept: all crates that are mutated know this one.
-const HOME: &str = "crates/motemix-crypto/src/lib.rs";
+const HOME: &str = "base/crypto/src/lib.rs";
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "header MAC, byte by byte",
-        file: "crates/motemix-sphinx/src/keys.rs",
+        file: "net/sphinx/src/keys.rs",
         original: "self.header_mac(routing_info).as_slice().ct_eq(mac.as_slice()).into()",
         mutant: "self.header_mac(routing_info).iter().zip(mac).all(|(a, b)| core::hint::black_box(*a) == *b)",
         operations: &[
@@ -48,7 +48,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "payload tag, byte by byte",
-        file: "crates/motemix-sphinx/src/message.rs",
+        file: "net/sphinx/src/message.rs",
         original: "!bool::from(tag.as_slice().ct_eq([0; TAG_LEN].as_slice()))",
         mutant: "tag.iter().any(|byte| core::hint::black_box(*byte) != 0)",
         operations: &[
@@ -61,70 +61,70 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "shared secret of zeros, byte by byte",
-        file: "crates/motemix-crypto/src/curve/mod.rs",
+        file: "base/crypto/src/curve/mod.rs",
         original: "bool::from(secret.ct_eq(&Secret::zero()))",
         mutant: "secret.expose().iter().all(|byte| core::hint::black_box(*byte) == 0)",
         operations: &["a shared secret with one byte that is not zero"],
     },
     Mutation {
         name: "OSCORE: Echo value, byte by byte",
-        file: "crates/motemix-coap/src/oscore/window.rs",
+        file: "things/coap/src/oscore/window.rs",
         original: "given.ct_eq(&echo[..])",
         mutant: "subtle::Choice::from(u8::from(given.iter().zip(echo.iter()).all(|(a, b)| *a == core::hint::black_box(*b))))",
         operations: &["OSCORE: refuse an Echo value that is wrong in one byte"],
     },
     Mutation {
         name: "comparison of secrets, byte by byte",
-        file: "crates/motemix-crypto/src/secret.rs",
+        file: "base/crypto/src/secret.rs",
         original: "self.0.as_slice().ct_eq(other.0.as_slice())",
         mutant: "Choice::from(u8::from(self.0.iter().zip(&other.0).all(|(a, b)| core::hint::black_box(*a) == *b)))",
         operations: &["comparison of secrets that differ in one byte"],
     },
     Mutation {
         name: "blinded scalar: a branch where one of two is chosen",
-        file: "crates/motemix-crypto/src/curve/scalar.rs",
+        file: "base/crypto/src/curve/scalar.rs",
         original: "conditional_assign(multiple.expose_mut(), negative.expose(), too_small)",
         mutant: "if core::hint::black_box(multiple.expose()[31]) & 0xc0 == 0 { *multiple.expose_mut() = *negative.expose(); }",
         operations: &["blinded scalar: reduce, multiply, clamp"],
     },
     Mutation {
         name: "words: a branch where the ladder swaps",
-        file: "crates/motemix-crypto/src/curve/words.rs",
+        file: "base/crypto/src/curve/words.rs",
         original: "u32::conditional_swap(a, b, choice)",
         mutant: "if core::hint::black_box(choice.unwrap_u8()) == 1 { core::mem::swap(a, b); }",
         operations: &["Diffie-Hellman, words"],
     },
     Mutation {
         name: "scalars of half words: a branch where the order is added",
-        file: "crates/motemix-crypto/src/curve/half_words/scalar.rs",
+        file: "base/crypto/src/curve/half_words/scalar.rs",
         original: "*limb += order & negative",
         mutant: "if core::hint::black_box(negative) != 0 { *limb += order; }",
         operations: &["scalars of half words: reduce, multiply"],
     },
     Mutation {
         name: "P-224: a scalar and the order, word by word",
-        file: "crates/motemix-crypto/src/p224/scalar.rs",
+        file: "base/crypto/src/p224/scalar.rs",
         original: "subtract(&mut number.duplicate().0, &ORDER)",
         mutant: "if number.0.iter().rev().map(|word| core::hint::black_box(*word)).lt(ORDER.iter().rev().copied()) { u64::MAX } else { 0 }",
         operations: &["P-224: a scalar from bytes that are the order's, one of them less"],
     },
     Mutation {
         name: "P-224: a scalar of zeros, word by word",
-        file: "crates/motemix-crypto/src/p224/scalar.rs",
+        file: "base/crypto/src/p224/scalar.rs",
         original: "mask(any.ct_eq(&0))",
         mutant: "if words.iter().all(|word| core::hint::black_box(*word) == 0) { u64::MAX } else { any & 0 }",
         operations: &["P-224: a short scalar with one byte that is not zero"],
     },
     Mutation {
         name: "P-224: a table looked up at a secret place",
-        file: "crates/motemix-crypto/src/p224/multiply.rs",
+        file: "base/crypto/src/p224/multiply.rs",
         original: "taken.negated_if(digit.sign)",
         mutant: "table[core::hint::black_box(digit.index as usize) % TABLE_LEN].negated_if(digit.sign)",
         operations: &["P-224: multiplication"],
     },
     Mutation {
         name: "P-256: a scalar and the order, byte by byte",
-        file: "crates/motemix-crypto/src/p256/scalar.rs",
+        file: "base/crypto/src/p256/scalar.rs",
         original: "difference(bytes.expose(), &ORDER_BYTES)",
         mutant: "(
             [0; SCALAR_LEN],
@@ -134,77 +134,77 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "P-256: a branch where a scalar or its negative is chosen",
-        file: "crates/motemix-crypto/src/p256/scalar.rs",
+        file: "base/crypto/src/p256/scalar.rs",
         original: "u8::conditional_select(own, negative, is_negative)",
         mutant: "if core::hint::black_box(is_negative.unwrap_u8()) == 1 { core::hint::black_box(*negative) } else { *own }",
         operations: &["P-256: multiplication of the generator"],
     },
     Mutation {
         name: "P-256: a table looked up at a secret place",
-        file: "crates/motemix-crypto/src/p256/multiply.rs",
+        file: "base/crypto/src/p256/multiply.rs",
         original: "Point::unpacked(&taken)",
         mutant: "Point::unpacked(&table[core::hint::black_box(index as usize) % TABLE_LEN])",
         operations: &["P-256: Diffie-Hellman", "P-256: multiplication of the generator"],
     },
     Mutation {
         name: "P-256: a branch where a coordinate is negated",
-        file: "crates/motemix-crypto/src/p256/field.rs",
+        file: "base/crypto/src/p256/field.rs",
         original: "(*limb ^ mask) - mask",
         mutant: "if core::hint::black_box(mask) == 0 { *limb } else { core::hint::black_box(-*limb) }",
         operations: &["P-256: Diffie-Hellman"],
     },
     Mutation {
         name: "P-256: a branch where equal points were added",
-        file: "crates/motemix-crypto/src/p256/field.rs",
+        file: "base/crypto/src/p256/field.rs",
         original: "limb.conditional_assign(other, choice)",
         mutant: "if core::hint::black_box(choice.unwrap_u8()) == 1 { *limb = core::hint::black_box(*other); }",
         operations: &["P-256: Diffie-Hellman"],
     },
     Mutation {
         name: "P-256: a branch where p is added",
-        file: "crates/motemix-crypto/src/p256/field.rs",
+        file: "base/crypto/src/p256/field.rs",
         original: "*limb += modulus & negative",
         mutant: "if core::hint::black_box(negative) != 0 { *limb += core::hint::black_box(*modulus); }",
         operations: &["P-256: multiplication of the generator"],
     },
     Mutation {
         name: "P-256: a branch where n is added",
-        file: "crates/motemix-crypto/src/p256/order.rs",
+        file: "base/crypto/src/p256/order.rs",
         original: "*limb += order & negative",
         mutant: "if core::hint::black_box(negative) != 0 { *limb += core::hint::black_box(*order); }",
         operations: &["P-256: signature"],
     },
     Mutation {
         name: "Ed25519: a branch where ℓ is added to an even number",
-        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
+        file: "base/crypto/src/ed25519/multiply.rs",
         original: "u64::from(order & mask)",
         mutant: "if core::hint::black_box(mask) == 0 { 0 } else { core::hint::black_box(u64::from(*order)) }",
         operations: &["Diffie-Hellman, a public point's comb", "Ed25519: key from its seed"],
     },
     Mutation {
         name: "Ed25519: a table looked up at a secret place",
-        file: "crates/motemix-crypto/src/curve/words/arithmetic.rs",
+        file: "base/crypto/src/curve/words/arithmetic.rs",
         original: "*chosen = [0; WORDS]",
         mutant: "*chosen = table[black_box(index as usize) % table.len()][coordinate]",
         operations: &["Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {
         name: "Ed25519: a branch where a point is negated",
-        file: "crates/motemix-crypto/src/ed25519/multiply.rs",
+        file: "base/crypto/src/ed25519/multiply.rs",
         original: "addend.negate_if(Choice::from(upper ^ 1))",
         mutant: "if core::hint::black_box(upper) == 0 { addend.negate_if(Choice::from(1)); }",
         operations: &["Diffie-Hellman, a public point's comb", "Ed25519: key from its seed", "Ed25519: signature"],
     },
     Mutation {
         name: "delay of a hop: a branch where one of two is chosen",
-        file: "crates/motemix-sphinx/src/delay.rs",
+        file: "net/sphinx/src/delay.rs",
         original: "zero ^ ((one ^ zero) & black_box(bit).wrapping_neg())",
         mutant: "if black_box(bit) == 1 { black_box(one) } else { zero }",
         operations: &["forward, four keys, mote"],
     },
     Mutation {
         name: "MACs, tags and proofs of Loopix, byte by byte",
-        file: "crates/motemix-loopix/src/packet/keys.rs",
+        file: "loopix/protocol/src/packet/keys.rs",
         original: "a.as_slice().ct_eq(b.as_slice()).into()",
         mutant: "a.iter().zip(b).all(|(a, b)| core::hint::black_box(*a) == *b)",
         operations: &[
@@ -219,14 +219,14 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "MACs of EDHOC, byte by byte",
-        file: "crates/motemix-neighbour/src/edhoc/authentication.rs",
+        file: "net/neighbour/src/edhoc/authentication.rs",
         original: "bool::from(mac.ct_eq(&Secret::new(*proof)))",
         mutant: "mac.expose().iter().zip(proof).all(|(a, b)| core::hint::black_box(*a) == *b)",
         operations: &["EDHOC: refuse message_2 with one wrong byte in its MAC"],
     },
     Mutation {
         name: "key file: digits read one by one",
-        file: "crates/motemix-host/src/keys/file.rs",
+        file: "net/host/src/keys/file.rs",
         original: "base16ct::mixed::decode(digits, &mut *seed).is_err()",
         mutant: "seed.iter_mut().zip(digits.as_chunks::<2>().0).any(|(byte, pair)| {
             let value = |digit: u8| b\"0123456789abcdef\".iter().position(|one| *one == std::hint::black_box(digit));
@@ -238,7 +238,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "key file: digits from a table",
-        file: "crates/motemix-host/src/keys/file.rs",
+        file: "net/host/src/keys/file.rs",
         original: "base16ct::lower::encode(seed, &mut *digits).is_ok()",
         mutant: "{
             let table = std::hint::black_box(b\"0123456789abcdef\");
@@ -255,37 +255,39 @@ pub const MUTATIONS: &[Mutation] = &[
 /// name, and functions that cannot be `const` any more.
 const ALSO: [(&str, &str, &str); 5] = [
     (
-        "checks/secrets/src/main.rs",
+        "lab/secrets/src/main.rs",
         "const fn activate(_number: usize) {}",
         "fn activate(number: usize) {
             motemix_crypto::MUTATION.store(number, std::sync::atomic::Ordering::Relaxed);
         }",
     ),
     (
-        "checks/secrets/Cargo.toml",
+        "lab/secrets/Cargo.toml",
         "[[bin]]\nname = \"motemix-secrets\"",
         "[[bin]]\nname = \"motemix-secrets-mutated\"",
     ),
-    ("crates/motemix-sphinx/src/delay.rs", "pub const fn from_seed(", "pub fn from_seed("),
-    ("crates/motemix-sphinx/src/delay.rs", "const fn normalize(", "fn normalize("),
-    ("crates/motemix-sphinx/src/delay.rs", "const fn select(", "fn select("),
+    ("net/sphinx/src/delay.rs", "pub const fn from_seed(", "pub fn from_seed("),
+    ("net/sphinx/src/delay.rs", "const fn normalize(", "fn normalize("),
+    ("net/sphinx/src/delay.rs", "const fn select(", "fn select("),
 ];
 
+/// Folders of the copy that have nothing but what is copied.
+const PRODUCTS: [&str; 4] = ["base", "loopix", "net", "things"];
 /// What the copy needs: the crates that are mutated, those that they depend on, and the workspace
 /// that names versions.
 const COPIED: [&str; 12] = [
     "Cargo.toml",
-    "checks/secrets",
-    "crates/motemix-coap",
-    "crates/motemix-crypto",
-    "crates/motemix-directory",
-    "crates/motemix-host/src",
-    "crates/motemix-loopix/src",
-    "crates/motemix-neighbour",
-    "crates/motemix-object",
-    "crates/motemix-sphinx",
+    "lab/secrets",
+    "things/coap",
+    "base/crypto",
+    "net/directory",
+    "net/host/src",
+    "loopix/protocol/src",
+    "net/neighbour",
+    "things/object",
+    "net/sphinx",
     "vectors/packet.json",
-    "crates/motemix-time",
+    "base/time",
 ];
 
 /// A mutated program, and where its mutations are.
@@ -342,7 +344,7 @@ pub fn numbered() -> impl Iterator<Item = (usize, &'static Mutation)> {
 
 /// The expression that tells whether a mutation is active.
 fn active(mutation: &Mutation, number: usize) -> String {
-    let is_at_home = mutation.file.starts_with("crates/motemix-crypto/");
+    let is_at_home = mutation.file.starts_with("base/crypto/");
     let home = if is_at_home { "crate" } else { "motemix_crypto" };
     format!("{home}::MUTATION.load(core::sync::atomic::Ordering::Relaxed) == {number}_usize")
 }
@@ -353,7 +355,7 @@ fn compile(folder: &Path, cargo_options: &[&str]) -> anyhow::Result<PathBuf> {
     let profile = this.parent().context("a program is in a folder")?;
     let target = profile.parent().context("a profile's folder is in the target folder")?;
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .current_dir(folder.join("checks/secrets"))
+        .current_dir(folder.join("lab/secrets"))
         .env_remove("RUSTFLAGS")
         .args(["build", "--locked", "--release", "--quiet", "--bins", "--target-dir"])
         .arg(target)
@@ -407,7 +409,7 @@ impl Copy {
         let times = text.matches(from).count();
         ensure!(
             times == 1,
-            "does not apply: {file} has {times} times, and not once, the text\n  {from}\nbring checks/secrets/src/mutations.rs \
+            "does not apply: {file} has {times} times, and not once, the text\n  {from}\nbring lab/secrets/src/mutations.rs \
              up to date"
         );
         let text = text.replace(from, to).into_bytes();
@@ -429,7 +431,9 @@ impl Copy {
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        self.remove_others(&folder.join("crates"), folder)?;
+        for product in PRODUCTS {
+            self.remove_others(&folder.join(product), folder)?;
+        }
         for (file, bytes) in &self.0 {
             let path = folder.join(file);
             if fs::read(&path).is_ok_and(|there| there == *bytes) {

@@ -29,11 +29,11 @@ const OF_LIBRARIES: [(&str, &str, &str); 6] = [
 /// These functions read it, by the end of a file's path and the function, and an empty name stands
 /// for all of a file's.
 const READERS: [(&str, &str); 5] = [
-    ("/motemix-loopix/src/packet/process.rs", "peel"),
-    ("/motemix-loopix/src/packet/process.rs", "read"),
-    ("/motemix-loopix/src/packet/format.rs", "parse"),
-    ("/motemix-loopix/src/pack.rs", ""),
-    ("/checks/secrets/src/loopix.rs", "process"),
+    ("/loopix/protocol/src/packet/process.rs", "peel"),
+    ("/loopix/protocol/src/packet/process.rs", "read"),
+    ("/loopix/protocol/src/packet/format.rs", "parse"),
+    ("/loopix/protocol/src/pack.rs", ""),
+    ("/lab/secrets/src/loopix.rs", "process"),
 ];
 /// Frees it: how much there is depends on its length.
 const DROPS: &str = "drop_in_place<rmpv::Value>";

@@ -2,7 +2,7 @@
 //!
 //! Frames wait at their sender; one that was given up is not sent again, and the next one follows.
 //! That is what a network stack without patience does, and what ns-3 was asked to do for the
-//! figures beside ours (`checks/ns3`).
+//! figures beside ours (`lab/ns3`).
 
 use crate::random::{self, Purpose, below};
 use crate::room::Places;

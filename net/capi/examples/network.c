@@ -1,6 +1,6 @@
 /*
  * Several nodes in one process: they send messages to each other through mixes, over an air that is an
- * array, on a clock that is a number. What a board does differently is in `ports/`.
+ * array, on a clock that is a number. What a board does differently is in `boards/ports/`.
  *
  *   network DIRECTORY...      one directory for each node, as `provision` writes them
  */

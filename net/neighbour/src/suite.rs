@@ -1,6 +1,7 @@
 //! The primitives of a link: P-256, AES-128 and SHA-256. A [`Suite`] is a value, because an
 //! accelerator has registers, and each call may fail, because an accelerator can
-//! ([`Refused::Engine`]). `drivers/cc2538-crypto` has the suite of one. Two compute in software:
+//! ([`Refused::Engine`]). `boards/drivers/cc2538-crypto` has the suite of one. Two compute in
+//! software:
 //!
 //! | suite | P-256 | for |
 //! |---|---|---|

@@ -50,9 +50,9 @@ fn each_test_and_each_counter_of_the_table_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| fs::read_to_string(root.join("docs").join(name)).expect("a document");
     let mut files = Vec::new();
-    for member in ["motemix-broker", "motemix-coap", "motemix"] {
+    for member in ["things/broker", "things/coap", "app/motemix"] {
         for part in ["src", "tests"] {
-            find_sources(&root.join("crates").join(member).join(part), &mut files);
+            find_sources(&root.join(member).join(part), &mut files);
         }
     }
     let sources: Vec<String> = files.iter().map(|file| fs::read_to_string(file).expect("text")).collect();
@@ -129,7 +129,7 @@ fn each_bound_of_the_list_is_the_one_in_the_code() {
         assert!(!counted_by.is_empty() && !rule.is_empty(), "{what}: neither key nor rule");
         let code: Vec<&str> = quoted(code).collect();
         let [file, name] = code[..] else { panic!("{what}: a file and a name") };
-        let source = fs::read_to_string(root.join("crates").join(file)).expect("the file");
+        let source = fs::read_to_string(root.join(file)).expect("the file");
         let found = number_in(&source, name).unwrap_or_else(|| panic!("{file}: no number {name}"));
         let said: String = places.chars().take_while(|it| it.is_ascii_digit() || *it == ',').collect();
         let said: u64 = said.replace(',', "").parse().unwrap_or_else(|_| panic!("{what}: no number"));

@@ -6,7 +6,7 @@ mod edhoc;
 mod outer;
 #[path = "oscore_peers/preshared.rs"]
 mod preshared;
-#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 #[path = "oscore_peers/wire.rs"]

@@ -8,7 +8,7 @@ mod aiocoap;
 mod connection;
 #[path = "streams/libcoap.rs"]
 mod libcoap;
-#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 #[path = "streams/server.rs"]

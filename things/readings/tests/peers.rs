@@ -1,7 +1,7 @@
 //! Readings, their twins and SenML with programs of others: pycose, joserfc and kpn-senml, in
 //! Python.
 
-#[path = "../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 

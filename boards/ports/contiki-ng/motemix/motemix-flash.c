@@ -339,5 +339,5 @@ motemix_arch_flash(motemix_flash *flash)
 
 #else
 #error "motemix has nowhere to keep its key on this platform: write motemix_arch_flash for it, as \
-in ports/contiki-ng/motemix/motemix-flash.c."
+in boards/ports/contiki-ng/motemix/motemix-flash.c."
 #endif

@@ -135,5 +135,5 @@ motemix_arch_random(void *context, uint8_t *out, size_t len)
 
 #else
 #error "motemix needs random bytes that nobody can guess: set CSPRNG_CONF_ENABLED and, where the \
-platform seeds it, MOTEMIX_CONF_CSPRNG_IS_SEEDED; see ports/contiki-ng/README.md."
+platform seeds it, MOTEMIX_CONF_CSPRNG_IS_SEEDED; see boards/ports/contiki-ng/README.md."
 #endif

@@ -32,7 +32,7 @@ int MOTEMIX_CONF_MEASURE(void *context, motemix_record *record);
 
 #else
 #error "The mote has nothing to measure with: name a function of your own in MOTEMIX_CONF_MEASURE, or \
-set MOTEMIX_CONF_READINGS_PAGES to 0; see ports/contiki-ng/README.md."
+set MOTEMIX_CONF_READINGS_PAGES to 0; see boards/ports/contiki-ng/README.md."
 #endif
 /*---------------------------------------------------------------------------*/
 /* A message has room for two bytes of digits: tenths of a degree up to 25.5, and whole ones beyond. */

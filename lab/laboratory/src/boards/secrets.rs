@@ -106,7 +106,7 @@ pub fn spreads(
 }
 
 /// The compiler's own 64-bit multiplication for ARMv6-M keeps registers on the stack; the one of
-/// `firmware/multiply` touches no memory.
+/// `boards/firmware/multiply` touches no memory.
 fn check_multiplication(board: &Board, image: &Image) -> Result<(), Failure> {
     let mut machine = Machine::new(image, board.core, FlashTiming::ZERO_WAIT);
     let run = call(board, image, &mut machine, "__aeabi_lmul", [3, 0, 5, 0])?;
@@ -114,7 +114,7 @@ fn check_multiplication(board: &Board, image: &Image) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::failed(format!(
-        "{}: the linker took the compiler's __aeabi_lmul instead of that of firmware/multiply",
+        "{}: the linker took the compiler's __aeabi_lmul instead of that of boards/firmware/multiply",
         board.name
     )))
 }

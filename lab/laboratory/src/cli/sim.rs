@@ -230,7 +230,7 @@ Examples:
   motemix-lab sim validate
   scripts/compare-ns3")]
 pub struct SimValidate {
-    /// A program that runs ns-3. Its source is checks/ns3/peer.cc.
+    /// A program that runs ns-3. Its source is lab/ns3/peer.cc.
     #[arg(long, value_name = "PROGRAM")]
     pub peer: Option<PathBuf>,
     /// Prints JSON: an array of checks.

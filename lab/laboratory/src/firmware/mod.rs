@@ -2,8 +2,9 @@
 //! they are looked for.
 //!
 //! ```text
-//! firmware/programs.txt ─ program (the table) ─┐
-//! flags, environment, folders ─ origin (where) ─┴─ workspace: build (cargo) ─ firmware/target
+//! boards/firmware/programs.txt ─ program (the table) ─┐
+//! flags, environment, folders ─ origin (where) ─┴─ workspace: build (cargo) ─
+//! boards/firmware/target
 //!                                                 folder: as `boards build --out` has filled it
 //! ```
 

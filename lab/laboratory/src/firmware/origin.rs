@@ -19,7 +19,7 @@ const FIRMWARE: &str = "MOTEMIX_FIRMWARE";
 /// Names the source tree; empty if there is none but the one that the current folder is in.
 const SOURCE: &str = "MOTEMIX_SOURCE";
 /// The firmware in a source tree.
-const IN_SOURCE: &str = "firmware";
+const IN_SOURCE: &str = "boards/firmware";
 /// The images among the data of installed programs.
 const IN_SHARE: &str = "motemix/firmware";
 

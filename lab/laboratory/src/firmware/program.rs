@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-const TABLE: &str = include_str!("../../../../firmware/programs.txt");
+const TABLE: &str = include_str!("../../../../boards/firmware/programs.txt");
 
 /// What a program is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
@@ -117,7 +117,9 @@ pub fn programs() -> Result<Vec<Program>, Failure> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     let parse = |line| {
         let program = Program::parse(line);
-        program.ok_or_else(|| Failure::failed(format!("firmware/programs.txt: cannot read the line {line}")))
+        program.ok_or_else(|| {
+            Failure::failed(format!("boards/firmware/programs.txt: cannot read the line {line}"))
+        })
     };
     lines.map(parse).collect()
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Elements of the program's buffer: `MOST` of `firmware/fields`.
+/// Elements of the program's buffer: `MOST` of `boards/firmware/fields`.
 const MOST: usize = 512;
 /// Above what any call needs, so that a wrong branch does not run for minutes.
 const MOST_INSTRUCTIONS: u64 = 2_000_000_000;

@@ -1,6 +1,6 @@
 //! What is run, by its name in the program for boards.
 
-/// Operations of `firmware/fields` that have to be right.
+/// Operations of `boards/firmware/fields` that have to be right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Add,

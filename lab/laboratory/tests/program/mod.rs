@@ -1,9 +1,9 @@
 //! The program under test, as a user runs it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-#[path = "../../../motemix/tests/program/manual.rs"]
+#[path = "../../../../app/motemix/tests/program/manual.rs"]
 mod manual;
-#[path = "../../../motemix/tests/program/run.rs"]
+#[path = "../../../../app/motemix/tests/program/run.rs"]
 mod run;
 
 use std::ffi::OsStr;

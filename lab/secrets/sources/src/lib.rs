@@ -6,7 +6,7 @@
 #![allow(dead_code, reason = "not all of a module is checked")]
 
 /// The key files of `motemix-host`.
-#[path = "../../../../crates/motemix-host/src/keys"]
+#[path = "../../../../net/host/src/keys"]
 pub mod keys {
     mod file;
 
@@ -41,14 +41,14 @@ pub mod keys {
 }
 
 /// The secret key files of `motemix-loopix`.
-#[path = "../../../../crates/motemix-loopix/src/files/secret.rs"]
+#[path = "../../../../loopix/protocol/src/files/secret.rs"]
 pub mod loopix_key;
 
-#[path = "../../../../crates/motemix-loopix/src/pack.rs"]
+#[path = "../../../../loopix/protocol/src/pack.rs"]
 pub mod pack;
 
 /// The packet of Loopix.
-#[path = "../../../../crates/motemix-loopix/src/packet"]
+#[path = "../../../../loopix/protocol/src/packet"]
 pub mod packet {
     pub mod body;
     pub mod format;
@@ -67,7 +67,7 @@ pub mod packet {
 }
 
 /// What Loopix' nodes say to each other.
-#[path = "../../../../crates/motemix-loopix/src/wire"]
+#[path = "../../../../loopix/protocol/src/wire"]
 pub mod wire {
     pub mod command;
     pub mod hardened;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! writes `boards/a/motemix_network.h` and so on: the network's document, its authority's key and
-//! that node's secret as C arrays, for the applications in `ports/`. The same three lie beside it
-//! as files of bytes. The secret is in the board's flash then: whoever holds the board can read it.
+//! that node's secret as C arrays, for the applications in `boards/ports/`. The same three lie beside
+//! it as files of bytes. The secret is in the board's flash then: whoever holds the board can read it.
 //! For a network that is to outlive its demonstration, let each board draw its own secret and
 //! announce the public key.
 

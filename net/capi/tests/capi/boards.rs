@@ -19,7 +19,7 @@ const OTHERS: u32 = 1024;
 
 /// The bytes that RIOT's thread leaves to a call.
 pub(crate) fn left_by_riot() -> u32 {
-    let header = root().join("../../ports/riot/modules/motemix/include/motemix_riot.h");
+    let header = root().join("../../boards/ports/riot/modules/motemix/include/motemix_riot.h");
     let text = std::fs::read_to_string(header).expect("the module's header");
     let mut sizes = text.lines().filter_map(|line| line.strip_prefix("#define CONFIG_MOTEMIX_STACK_EXTRA "));
     // The first is a PC's.
@@ -118,7 +118,7 @@ fn measure_motes(authority: &Authority) {
 
 #[test]
 fn no_call_of_two_neighbours_takes_more_stack_than_the_application_on_contiki_has() {
-    let settings = root().join("../../ports/contiki-ng/diet/project-conf.h");
+    let settings = root().join("../../boards/ports/contiki-ng/diet/project-conf.h");
     let settings = std::fs::read_to_string(settings).expect("the application's settings");
     let size = settings.lines().find_map(|line| line.strip_prefix("#define MOTEMIX_CONF_STACK_SIZE "));
     let size: u32 = size.and_then(|size| size.parse().ok()).expect("the size of its stack");

@@ -44,7 +44,7 @@ fn gcc_for(application: &str, gcc: &str, flags: &[&str]) -> Command {
 }
 
 pub(crate) fn port() -> PathBuf {
-    root().join("../../ports/contiki-ng")
+    root().join("../../boards/ports/contiki-ng")
 }
 
 /// Where the tests' own C sources are.

@@ -27,7 +27,7 @@ pub(crate) fn gcc(gcc: &str, flags: &[&str]) -> Command {
 }
 
 pub(crate) fn port() -> PathBuf {
-    root().join("../../ports/riot")
+    root().join("../../boards/ports/riot")
 }
 
 const SOURCES: [&str; 7] = [

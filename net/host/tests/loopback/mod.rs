@@ -22,7 +22,7 @@ use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
 
-#[path = "../../../motemix/tests/program/ports.rs"]
+#[path = "../../../../app/motemix/tests/program/ports.rs"]
 mod ports;
 
 use ports::Ports;

@@ -2,7 +2,7 @@
 
 mod aiocoap;
 mod libcoap;
-#[path = "../../../motemix-neighbour/tests/peers/python.rs"]
+#[path = "../../../../net/neighbour/tests/peers/python.rs"]
 #[expect(dead_code, reason = "other crates ask other peers")]
 mod python;
 mod socket;

@@ -5,7 +5,7 @@ mod aes;
 mod agreement;
 mod chip;
 mod failures;
-#[path = "../../../../crates/motemix-neighbour/tests/suites/known_answers.rs"]
+#[path = "../../../../../net/neighbour/tests/suites/known_answers.rs"]
 mod known_answers;
 mod links;
 mod pka;

@@ -5,13 +5,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[path = "../../../../crates/motemix-crypto/src/curve/mod.rs"]
+#[path = "../../../../../base/crypto/src/curve/mod.rs"]
 pub mod curve;
-#[path = "../../../../crates/motemix-crypto/src/ed25519/mod.rs"]
+#[path = "../../../../../base/crypto/src/ed25519/mod.rs"]
 pub mod ed25519;
-#[path = "../../../../crates/motemix-crypto/src/p256/mod.rs"]
+#[path = "../../../../../base/crypto/src/p256/mod.rs"]
 pub mod p256;
-#[path = "../../../../crates/motemix-crypto/src/secret.rs"]
+#[path = "../../../../../base/crypto/src/secret.rs"]
 pub mod secret;
 
 pub use curve::{Curve, PublicKey, SharedSecret, portable::Portable, words::BoardCurve};

@@ -124,5 +124,5 @@ int motemix_flash_open(motemix_flash *flash)
 
 #else
 #error "The mote has nowhere to keep its key: use the module motemix_mtd or motemix_flashpage; see \
-ports/riot/README.md."
+boards/ports/riot/README.md."
 #endif

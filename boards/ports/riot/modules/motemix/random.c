@@ -141,5 +141,5 @@ int motemix_fill(void *context, uint8_t *out, size_t len)
 
 #else
 #error "This board has no hardware random generator. Use the radio's (CFLAGS += -DCONFIG_MOTEMIX_RADIO_RANDOM), \
-or name a function of your own (CFLAGS += -DCONFIG_MOTEMIX_RANDOM=my_fill); see ports/riot/README.md."
+or name a function of your own (CFLAGS += -DCONFIG_MOTEMIX_RANDOM=my_fill); see boards/ports/riot/README.md."
 #endif

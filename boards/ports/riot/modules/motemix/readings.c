@@ -62,7 +62,7 @@ static int measure_here(void *context, motemix_record *record)
 
 #else
 #error "The mote has nothing to measure with: use the module saul_default, or name a function of your \
-own in CONFIG_MOTEMIX_MEASURE; see ports/riot/README.md."
+own in CONFIG_MOTEMIX_MEASURE; see boards/ports/riot/README.md."
 #endif
 
 #else

@@ -1,6 +1,6 @@
-//! Libraries on an ATmega2560: programs of `firmware/bench-avr`, built with nightly and run by
-//! simavr. A program marks in a register when an operation begins and ends. simavr writes the times
-//! of the marks to a file, which gives the cycles; verdict and stack are on its console.
+//! Libraries on an ATmega2560: programs of `boards/firmware/bench-avr`, built with nightly and run
+//! by simavr. A program marks in a register when an operation begins and ends. simavr writes the
+//! times of the marks to a file, which gives the cycles; verdict and stack are on its console.
 
 use super::library::{Figure, LIBRARIES, Library, Measured, Memory, NOTHING, OfLibrary, OnBoard};
 use crate::failure::Failure;

@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn the_libraries_have_the_versions_that_are_named() {
         for lock in [
-            include_str!("../../../../../firmware/Cargo.lock"),
-            include_str!("../../../../../firmware/bench-avr/Cargo.lock"),
+            include_str!("../../../../../boards/firmware/Cargo.lock"),
+            include_str!("../../../../../boards/firmware/bench-avr/Cargo.lock"),
         ] {
             // Those of the project have no version in their names.
             for library in LIBRARIES.iter().filter(|it| !it.program.starts_with("own_")) {

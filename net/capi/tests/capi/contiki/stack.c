@@ -4,7 +4,7 @@
  * that the convention lets it spoil; the caller finds everything as it was.
  */
 
-#include "../../../../../ports/contiki-ng/motemix/motemix-stack.h"
+#include "../../../../../boards/ports/contiki-ng/motemix/motemix-stack.h"
 
 #ifdef __arm__
 #define CALLS 1
