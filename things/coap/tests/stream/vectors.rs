@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::pair::{Alone, Frame, PONG, frame};
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../../../vectors/coap/rfc8323.json")).expect("JSON")
+    serde_json::from_str(include_str!("../../../../vectors/coap/rfc8323.json")).expect("JSON")
 }
 
 fn hex(value: &Value) -> Vec<u8> {
