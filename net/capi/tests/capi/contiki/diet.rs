@@ -396,7 +396,7 @@ pub(crate) fn motemix() -> &'static Path {
     PROGRAM.get_or_init(|| {
         let program = target_directory().join("debug/motemix");
         let changed =
-            ["motemix-neighbour/src", "motemix/src"].map(|path| changed(&root().join("..").join(path)));
+            ["neighbour/src", "../app/motemix/src"].map(|path| changed(&root().join("..").join(path)));
         let built = fs::metadata(&program).and_then(|program| program.modified());
         if !built.is_ok_and(|built| changed.into_iter().all(|changed| changed < built)) {
             let mut cargo = Command::new(env!("CARGO"));
