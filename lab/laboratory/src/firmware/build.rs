@@ -99,7 +99,8 @@ fn cargo(workspace: &Path, program: &Program, mut hear: impl FnMut(&str)) -> Res
 /// the path of its source file, with the names of this folder and of cargo's own. It is joined to
 /// the flags beside the firmware.
 fn without_places(firmware: &Path) -> String {
-    let sources = firmware.parent().map(Path::to_owned);
+    // It is `boards/firmware` there.
+    let sources = firmware.ancestors().nth(2).map(Path::to_owned);
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let places = [sources, home.map(|home| home.join("registry").join("src"))];
     let remap = |place: &PathBuf| format!("--remap-path-prefix={}/=", place.display());
