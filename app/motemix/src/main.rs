@@ -13,7 +13,7 @@ static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
 
 fn main() -> ExitCode {
     // Any command may read a key.
-    motemix_host::memory::protect();
+    motemix_os::memory::protect();
     let cli = Cli::parse();
     program::run_in_format("motemix", &cli.log, cli.log_format, || motemix::run(cli.command))
 }

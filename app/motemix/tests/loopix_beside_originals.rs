@@ -5,7 +5,7 @@ mod program;
 #[path = "loopix_nodes/world.rs"]
 mod world;
 
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_loopix::files::{Directory, NodeEntry, keys, names, role_of};
 use motemix_loopix::pack::{Value, decode, encode};
 use motemix_loopix::packet::{Format, Hop, create, forward};

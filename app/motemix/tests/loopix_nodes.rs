@@ -4,7 +4,7 @@ mod program;
 #[path = "loopix_nodes/world.rs"]
 mod world;
 
-use motemix_host::store::file;
+use motemix_os::store::file;
 use motemix_loopix::files::{Directory, NodeFiles};
 use program::memory::{Found, Memory};
 use program::{motemix, wait_until};

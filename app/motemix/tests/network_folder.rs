@@ -2,7 +2,7 @@
 
 mod program;
 
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_readings::Counter;
 use program::{Network, Run, Running, edit, mode, motemix, wait_until};
 use serde_json::Value;

@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::{Algorithm, KeyId, OtherKind, SealedReading};
 use motemix_readings::jws::MAX_JWS_LEN;
 use program::{Run, motemix};

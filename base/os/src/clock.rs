@@ -1,17 +1,12 @@
-//! The clocks of a node: one that never goes back for its timers, and two witnesses for its epochs.
+//! The clocks of a host: one that never goes back, that of the calendar, and the time since the
+//! machine was started.
 
-mod memory;
-mod witnesses;
-
+use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant as HostInstant, SystemTime};
 
-use motemix_directory::UnixTime;
-use motemix_node::Instant;
-
-pub use memory::ClockMemory;
-pub(crate) use memory::boot_id;
-pub use witnesses::{ClockVerdict, Reading, Timekeeper};
+use motemix_time::UnixTime;
+use motemix_time::Instant;
 
 /// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall
 /// clock.
@@ -28,7 +23,7 @@ impl HostClock {
 
     /// A clock that was started so long ago.
     #[cfg(test)]
-    pub(crate) fn started(ago: Duration) -> Self {
+    pub fn started(ago: Duration) -> Self {
         Self { origin: HostInstant::now().checked_sub(ago).expect("the platform's time began before") }
     }
 
@@ -47,6 +42,16 @@ impl HostClock {
 /// Wall-clock time since the Unix epoch; zero if this machine believes that it is earlier.
 pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A number that the system chooses anew at each start of the machine.
+pub fn boot_id() -> Option<String> {
+    static ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
+    };
+    ID.get_or_init(read).clone()
 }
 
 /// Time since the machine was started, suspension included. Where the system has no such clock,

@@ -64,8 +64,9 @@ fn fastest_lanes() -> Option<Lanes> {
     Lanes::fastest().filter(|lanes| lanes.count() > 2 || !fast::is_available())
 }
 
+/// X25519 with the vector units of this processor, if graviola knows it.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub(crate) mod fast {
+pub mod fast {
     use std::sync::LazyLock;
 
     use graviola::key_agreement::x25519::{PublicKey as TheirPoint, StaticPrivateKey};
@@ -92,7 +93,8 @@ pub(crate) mod fast {
         }
     });
 
-    pub(crate) fn is_available() -> bool {
+    /// Whether this processor has what graviola needs.
+    pub fn is_available() -> bool {
         *AVAILABLE
     }
 
@@ -108,11 +110,13 @@ pub(crate) mod fast {
     }
 }
 
+/// Nothing is known of this processor.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) mod fast {
+pub mod fast {
     use motemix_crypto::{Curve as _, Portable, PublicKey, Secret, SharedSecret};
 
-    pub(crate) fn is_available() -> bool {
+    /// Whether this processor has what graviola needs.
+    pub fn is_available() -> bool {
         false
     }
 

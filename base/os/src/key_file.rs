@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use motemix_directory::Epoch;
+use motemix_time::Epoch;
 use zeroize::Zeroizing;
 
-use super::{folder_open_to_all, open};
+use crate::store::file::{folder_open_to_all, open};
 
 /// The longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
@@ -114,36 +114,37 @@ impl KeyProblem {
 
 /// What a key file is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub struct Kind {
     /// Its first line.
-    pub(super) title: &'static str,
+    pub title: &'static str,
     /// What to do when it is lost or damaged.
-    pub(super) remedy: &'static str,
+    pub remedy: &'static str,
 }
 
 impl Kind {
     /// What is wrong with a line of such a file, counted from 1.
-    pub(super) fn malformed(self, path: &Path, line: usize, expected: &'static str) -> KeyError {
+    pub fn malformed(self, path: &Path, line: usize, expected: &'static str) -> KeyError {
         KeyError::new(path, KeyProblem::Malformed { line, expected, remedy: self.remedy })
     }
 }
 
 impl KeyError {
-    pub(super) fn new(file: &Path, problem: KeyProblem) -> Self {
+    /// What is wrong with this file.
+    pub fn new(file: &Path, problem: KeyProblem) -> Self {
         Self { file: file.to_owned(), problem }
     }
 }
 
 /// How a key file is opened.
-pub(super) type Open = fn(&Path) -> io::Result<File>;
+pub type Open = fn(&Path) -> io::Result<File>;
 
 /// Reads a key file whose owner alone may use it.
-pub(super) fn read(path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+pub fn read(path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     read_by(open, path, kind)
 }
 
 /// The same, opened in this way.
-pub(super) fn read_by(open: Open, path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+pub fn read_by(open: Open, path: &Path, kind: Kind) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let failed = |error| KeyError::new(path, KeyProblem::Read(error));
     let mut file = open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => KeyError::new(path, KeyProblem::Gone(kind.remedy)),
@@ -184,7 +185,7 @@ fn is_credential(path: &Path) -> bool {
 ///
 /// The text is bytes: neither the search for the end of a line nor a check for UTF-8 may pass over
 /// the digits of a seed, since both branch on what they read.
-pub(super) struct Lines<'a> {
+pub struct Lines<'a> {
     path: &'a Path,
     kind: Kind,
     rest: &'a [u8],
@@ -194,7 +195,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Starts after the title line.
-    pub(super) fn below(path: &'a Path, text: &'a [u8], kind: Kind) -> Result<Self, KeyError> {
+    pub fn below(path: &'a Path, text: &'a [u8], kind: Kind) -> Result<Self, KeyError> {
         let mut lines = Self { path, kind, rest: text, line: 0 };
         match lines.next() {
             Some(line) if line == kind.title.as_bytes() => Ok(lines),
@@ -203,7 +204,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The number on the next line, which has to be called `name`.
-    pub(super) fn number(&mut self, name: &str, expected: &'static str) -> Result<u32, KeyError> {
+    pub fn number(&mut self, name: &str, expected: &'static str) -> Result<u32, KeyError> {
         let value = self.next().and_then(|line| {
             let digits = line.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
             std::str::from_utf8(digits).ok()?.parse().ok()
@@ -213,7 +214,7 @@ impl<'a> Lines<'a> {
 
     /// What stands behind `name` on the next line; none, and the line is still the next one, if
     /// that is called otherwise.
-    pub(super) fn text(&mut self, name: &str) -> Option<&'a str> {
+    pub fn text(&mut self, name: &str) -> Option<&'a str> {
         let mut ahead = Lines { rest: self.rest, ..*self };
         let text = ahead.next()?.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
         let text = std::str::from_utf8(text).ok()?;
@@ -223,7 +224,7 @@ impl<'a> Lines<'a> {
 
     /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the
     /// last. In constant time but for the answer.
-    pub(super) fn last_seed(
+    pub fn last_seed(
         mut self,
         name: &str,
         expected: &'static str,
@@ -252,7 +253,7 @@ impl<'a> Lines<'a> {
 
     /// What stands behind `name` on the next line, as [`Lines::text`]; nothing may stand there,
     /// with a blank behind the name or without one.
-    pub(super) fn optional_text(&mut self, name: &str) -> Option<&'a str> {
+    pub fn optional_text(&mut self, name: &str) -> Option<&'a str> {
         let mut ahead = Lines { rest: self.rest, ..*self };
         if ahead.next()? == name.as_bytes() {
             *self = ahead;
@@ -263,7 +264,7 @@ impl<'a> Lines<'a> {
 
     /// The bytes in hexadecimal on the next line, of which there are so many and which has to be
     /// called `name` and to be the last. In constant time but for the answer and the length.
-    pub(super) fn last_secret(
+    pub fn last_secret(
         mut self,
         name: &str,
         lengths: std::ops::RangeInclusive<usize>,
@@ -300,18 +301,19 @@ impl<'a> Lines<'a> {
     }
 
     /// The number of the line that was read last.
-    pub(super) fn line(&self) -> usize {
+    pub fn line(&self) -> usize {
         self.line.max(1)
     }
 
-    pub(super) fn malformed(&self, expected: &'static str) -> KeyError {
+    /// The line that was read last is not what it has to be.
+    pub fn malformed(&self, expected: &'static str) -> KeyError {
         self.kind.malformed(self.path, self.line(), expected)
     }
 }
 
 /// Appends `name` and the bytes in hexadecimal, in constant time and without a copy that nobody
 /// wipes.
-pub(super) fn push_seed(text: &mut Zeroizing<Vec<u8>>, name: &str, seed: &[u8; 32]) {
+pub fn push_seed(text: &mut Zeroizing<Vec<u8>>, name: &str, seed: &[u8; 32]) {
     let mut digits = Zeroizing::new([0; SEED_DIGITS]);
     // Sixty-four digits always have room for thirty-two bytes.
     if base16ct::lower::encode(seed, &mut *digits).is_ok() {
@@ -320,4 +322,54 @@ pub(super) fn push_seed(text: &mut Zeroizing<Vec<u8>>, name: &str, seed: &[u8; 3
         text.extend_from_slice(&*digits);
         text.push(b'\n');
     }
+}
+
+/// Makes a file that has a seed of the platform's entropy and nothing else.
+///
+/// # Errors
+/// There is such a file already, it cannot be written, or the platform has no entropy.
+pub fn create_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let seed = fresh_seed(path)?;
+    let mut text = Zeroizing::new(Vec::with_capacity(256));
+    text.extend_from_slice(kind.title.as_bytes());
+    text.push(b'\n');
+    push_seed(&mut text, "seed", &seed);
+    write_new(path, &text)?;
+    Ok(seed)
+}
+
+/// Reads such a file.
+///
+/// # Errors
+/// It cannot be read, others than its owner may use it, or its text is malformed.
+pub fn load_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let text = read(path, kind)?;
+    Lines::below(path, &text, kind)?.last_seed("seed", "`seed` and 64 hex digits")
+}
+
+/// Writes a file that was not there and that only its owner may use.
+///
+/// # Errors
+/// There is such a file already, or the system refuses.
+pub fn write_new(path: &Path, text: &[u8]) -> Result<(), KeyError> {
+    crate::store::file::create(path, 0o600, text).map_err(|error| refused(path, error))
+}
+
+/// Why a key file was not written.
+pub fn refused(path: &Path, error: std::io::Error) -> KeyError {
+    let problem = match error.kind() {
+        std::io::ErrorKind::AlreadyExists => KeyProblem::Exists,
+        _ => KeyProblem::Write(error),
+    };
+    KeyError::new(path, problem)
+}
+
+/// 32 bytes of the platform's entropy, for the file at this path.
+///
+/// # Errors
+/// The platform has none.
+pub fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let mut seed = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *seed).map_err(|error| KeyError::new(path, KeyProblem::Write(error.into())))?;
+    Ok(seed)
 }

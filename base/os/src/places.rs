@@ -11,22 +11,24 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 /// Since when a connection waits for its peer; `None` while the peer waits for the node.
-pub(crate) type Idle = Rc<Cell<Option<Instant>>>;
+pub type Idle = Rc<Cell<Option<Instant>>>;
 
 /// A connection that is idle from now on.
-pub(crate) fn idle_now() -> Idle {
+pub fn idle_now() -> Idle {
     Rc::new(Cell::new(Some(Instant::now())))
 }
 
 /// Whose a connection is: an IPv4 address, or the first 64 bits of one of IPv6, because whoever has
 /// one of those has all of them. Whoever comes over a Unix-domain socket is of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Network(Option<IpAddr>);
+pub struct Network(Option<IpAddr>);
 
 impl Network {
-    pub(crate) const HERE: Self = Self(None);
+    /// This machine.
+    pub const HERE: Self = Self(None);
 
-    pub(crate) fn of(address: IpAddr) -> Self {
+    /// Whose an address is.
+    pub fn of(address: IpAddr) -> Self {
         Self(Some(match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(v6) => {
@@ -40,13 +42,14 @@ impl Network {
 /// Connections that gave up their places, of all listeners of this process.
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn closed() -> u64 {
+/// How many connections gave up their places since the program began.
+pub fn closed() -> u64 {
     CLOSED.load(Ordering::Relaxed)
 }
 
 /// The connections of one listener.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub struct Places {
     most: usize,
     taken: Vec<Taken>,
 }
@@ -59,20 +62,21 @@ struct Taken {
 }
 
 impl Places {
-    pub(crate) fn new(most: usize) -> Self {
+    /// So many places, all free.
+    pub fn new(most: usize) -> Self {
         Self { most, taken: Vec::new() }
     }
 
     /// Whether another connection from there has a place. One that is idle is closed for it if
     /// necessary.
-    pub(crate) fn make_room(&mut self, from: Network) -> bool {
+    pub fn make_room(&mut self, from: Network) -> bool {
         self.taken.retain(|taken| !taken.task.is_finished());
         self.taken.len() < self.most || self.close_one(Some(from))
     }
 
     /// Closes the connection that has been idle for longest, of a network that has most: the one
     /// from which another comes, perhaps. `false` if none is idle.
-    pub(crate) fn close_one(&mut self, comes: Option<Network>) -> bool {
+    pub fn close_one(&mut self, comes: Option<Network>) -> bool {
         let of = |network| {
             let has = self.taken.iter().filter(|taken| taken.network == network).count();
             has + usize::from(comes == Some(network))
@@ -87,7 +91,8 @@ impl Places {
         true
     }
 
-    pub(crate) fn take(&mut self, from: Network, task: &JoinHandle<()>, idle: Idle) {
+    /// Gives a connection from there its place.
+    pub fn take(&mut self, from: Network, task: &JoinHandle<()>, idle: Idle) {
         self.taken.push(Taken { task: task.abort_handle(), idle, network: from });
     }
 }

@@ -5,8 +5,6 @@ pub mod file;
 pub mod inbox;
 pub mod ledger;
 pub mod lock;
-pub mod mark;
-pub mod replay_log;
 pub mod sqlite;
 pub mod store_mark;
 
@@ -20,8 +18,6 @@ use nix::unistd::{Uid, User, geteuid};
 pub use birth::Birth;
 pub use inbox::{Accepted, Held, Inbox, Message, Quota};
 pub use ledger::Ledger;
-pub use mark::Mark;
-pub use replay_log::ReplayLogs;
 pub use store_mark::{Doubt, StoreMark};
 
 /// Why a store cannot go on; prints as one line with the file and a remedy.
@@ -174,11 +170,13 @@ fn check_owner(me: Uid, folder: &Path, why: &'static str) -> Result<(), StoreErr
 }
 
 impl StoreError {
-    pub(crate) fn new(file: &Path, problem: StoreProblem) -> Self {
+    /// What is wrong with this file or folder.
+    pub fn new(file: &Path, problem: StoreProblem) -> Self {
         Self { file: file.to_owned(), problem }
     }
 
-    pub(crate) fn io(file: &Path, error: io::Error) -> Self {
+    /// What the system says of this file or folder.
+    pub fn io(file: &Path, error: io::Error) -> Self {
         let problem = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 StoreProblem::Full

@@ -14,7 +14,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use motemix_directory::UnixTime;
+use motemix_time::UnixTime;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -137,7 +137,7 @@ pub async fn serve(listener: TcpListener, site: Rc<impl Site + 'static>) {
 }
 
 /// Answers the one request of a connection.
-pub(crate) fn converse<S, F>(stream: S, respond: impl Fn(Request<Incoming>) -> F + 'static) -> JoinHandle<()>
+pub fn converse<S, F>(stream: S, respond: impl Fn(Request<Incoming>) -> F + 'static) -> JoinHandle<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
     F: Future<Output = Response<Full<Bytes>>> + 'static,
@@ -165,7 +165,7 @@ where
 }
 
 /// The headers `Accept` of a request, as one list.
-pub(crate) fn accept(headers: &HeaderMap) -> String {
+pub fn accept(headers: &HeaderMap) -> String {
     let lists = headers.get_all(ACCEPT).iter().filter_map(|list| list.to_str().ok());
     lists.collect::<Vec<_>>().join(",")
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 
 use motemix_crypto::{AsReceived, Curve, PublicKey, Secret, SharedSecret, hash};
-pub use motemix_host::curve::HostCurve;
+pub use motemix_os::curve::HostCurve;
 use motemix_sphinx::{
     AuthenticBatch, Batch, HeaderBuilder, Hop, MessageId, MixKey, NodeId, Packet, PathHop, Profile,
     ReplayError, ReplayFilter, ReplayTag, Shape,

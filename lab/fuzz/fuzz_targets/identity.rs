@@ -4,7 +4,7 @@
 
 use motemix_crypto::Secret;
 use motemix_fuzz::fuzz_target;
-use motemix_host::keys::{DeviceCard, GroupFile};
+use motemix_readings::keys::{DeviceCard, GroupFile};
 use motemix_object::{
     Algorithm, Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PrivateKey, PublicKey,
     Signer as _, UnverifiedCommand, UnverifiedRegistration, check_membership, check_possession,

@@ -6,7 +6,7 @@ use motemix_fuzz::fuzz_target;
 use std::path::Path;
 
 use motemix_coap::oscore::{BLOCK, Context, Numbers, Preshared};
-use motemix_host::keys::SharedContext;
+use motemix_readings::keys::SharedContext;
 use motemix_time::Instant;
 
 fn is_one_line(why: &impl ToString) {

@@ -43,11 +43,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
-use motemix_host::address::{refusal, text};
-use motemix_host::clock::HostClock;
+use motemix_os::address::{refusal, text};
+use motemix_os::clock::HostClock;
 use motemix_host::link::UdpLink;
-use motemix_host::rng::HostRng;
-use motemix_host::store::StoreError;
+use motemix_os::rng::HostRng;
+use motemix_os::store::StoreError;
 use motemix_node::Instant;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -156,7 +156,7 @@ async fn start(
     let profile = options.profile.unwrap_or(settings.profile);
     let limits = Limits { replay_tags: settings.replay.tags(), ..Limits::default() };
     let state = dir.join(STATE);
-    motemix_host::store::own_folder(&state)?;
+    motemix_os::store::own_folder(&state)?;
     let when_full = when_full(profile, role == RoleName::Client);
     let journal = Journal::open(&tags_of_key(dir, own.public_key()), limits.replay_tags, when_full)?;
     let link = bind(options.listen, own.host(), own.port()).await?;
@@ -346,7 +346,7 @@ fn heed_signals(asks: mpsc::Sender<Request>) -> Result<(), RuntimeError> {
 }
 
 fn store_error(file: &Path, error: io::Error) -> StoreError {
-    StoreError { file: file.to_owned(), problem: motemix_host::store::StoreProblem::Io(error) }
+    StoreError { file: file.to_owned(), problem: motemix_os::store::StoreProblem::Io(error) }
 }
 
 /// Why a node cannot start or go on; prints as one line with a remedy.

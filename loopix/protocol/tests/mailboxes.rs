@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
-use motemix_host::store::StoreProblem;
+use motemix_os::store::StoreProblem;
 use motemix_loopix::files::MailboxLimits;
 use motemix_loopix::role::{Mailboxes, StoreRefusal};
 use motemix_loopix::runtime::SqliteMailboxes;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use motemix_directory::{Epoch, SignedDocument};
 use motemix_host::documents::Folder;
-use motemix_host::store::file;
+use motemix_os::store::file;
 
 use crate::roster::Roster;
 use crate::tally::Previous;

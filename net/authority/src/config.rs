@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use motemix_directory::{AuthorityKey, Draft, Epoch, Parameters, ProfileName, UnixTime, is_name};
-use motemix_host::store::file;
+use motemix_os::store::file;
 use motemix_toml::{Fault, FileError};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub struct AuthorityConfig {
     /// The network's name.
     pub network: String,
     /// Where descriptors are taken and documents are given, over HTTP.
-    #[serde(with = "motemix_host::address::single")]
+    #[serde(with = "motemix_os::address::single")]
     pub listen: SocketAddr,
     /// How many authorities sign a document: more than half.
     pub threshold: u8,

@@ -30,13 +30,14 @@ use std::time::Duration;
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
-use motemix_host::address::{refusal, text};
-use motemix_host::clock::{unix_seconds, unix_time};
+use motemix_os::address::{refusal, text};
+use motemix_os::clock::{unix_seconds, unix_time};
 use motemix_host::documents::listed;
-use motemix_host::store::StoreError;
-use motemix_host::supervisor::Supervisor;
-use motemix_host::web::{self, Bytes, Dated};
-use motemix_host::{AuthorityKeyFile, KeyError};
+use motemix_os::store::StoreError;
+use motemix_os::supervisor::Supervisor;
+use motemix_os::web::{self, Bytes, Dated};
+use motemix_host::AuthorityKeyFile;
+use motemix_os::key_file::KeyError;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};

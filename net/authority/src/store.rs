@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use motemix_directory::{Epoch, IdentityKey, Role, UnixTime};
-use motemix_host::store::StoreError;
-use motemix_host::store::sqlite::{Guarded, Layout, failure};
+use motemix_os::store::StoreError;
+use motemix_os::store::sqlite::{failure, Guarded, Layout};
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::evidence::Evidence;
@@ -340,7 +340,7 @@ impl Store {
 mod tests {
     use motemix_crypto::PublicKey;
     use motemix_directory::{Capabilities, IdentitySecret, MAX_DESCRIPTOR_LEN, NewDescriptor};
-    use motemix_host::store::StoreProblem;
+    use motemix_os::store::StoreProblem;
 
     use super::*;
 

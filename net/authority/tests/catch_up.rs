@@ -19,9 +19,9 @@ use motemix_directory::{
     AuthoritySecret, DocumentBuilder, Epoch, NewNode, Role, SignedDocument, UnixTime, document_len_limit,
 };
 use motemix_host::AuthorityKeyFile;
-use motemix_host::clock::unix_time;
-use motemix_host::supervisor::Supervisor;
-use motemix_host::web::{self, Answer, Asked, Site, WebError};
+use motemix_os::clock::unix_time;
+use motemix_os::supervisor::Supervisor;
+use motemix_os::web::{self, Answer, Asked, Site, WebError};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 

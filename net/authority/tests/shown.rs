@@ -15,9 +15,9 @@ use motemix_authority::vote::{Digest, NewVote, Round, Sighting, Vote};
 use motemix_authority::{AuthorityConfig, run};
 use motemix_directory::{AuthoritySecret, MAX_DESCRIPTOR_LEN, UnixTime};
 use motemix_host::AuthorityKeyFile;
-use motemix_host::clock::unix_time;
-use motemix_host::supervisor::Supervisor;
-use motemix_host::web::{self, WebError};
+use motemix_os::clock::unix_time;
+use motemix_os::supervisor::Supervisor;
+use motemix_os::web::{self, WebError};
 use tokio::sync::oneshot;
 
 const PHASE: Duration = Duration::from_millis(250);

@@ -1,12 +1,13 @@
 //! The payload of a document: what the authorities sign.
 
+use motemix_time::{Epoch, UnixTime};
 use crate::builder::BuildError;
 use crate::cbor::{Full, Keys, Reader, Writer};
 use crate::error::{DocumentError, Field, Flaw};
 use crate::node::{Nodes, read_name};
 use crate::parameters::Parameters;
 use crate::profile::ProfileName;
-use crate::types::{Epoch, MAX_NODES, UnixTime};
+use crate::types::MAX_NODES;
 
 /// What a document says besides its nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@ use core::fmt;
 use core::net::SocketAddr;
 
 use motemix_crypto::{PublicKey, ed25519};
+use motemix_time::{Epoch, UnixTime};
 
 use crate::authority::{AuthorityKeyError, KeyId};
 use crate::builder::BuildError;
@@ -21,7 +22,7 @@ use crate::mix_key::is_sound;
 use crate::node::{Addresses, read_name, write_addresses};
 use crate::signature::{self, Label, SIGNATURE_LEN, Signer};
 use crate::statement::sign_framed;
-use crate::types::{Epoch, MAX_ADDRESSES, UnixTime};
+use crate::types::MAX_ADDRESSES;
 
 /// Most epochs that a descriptor has mix keys of.
 pub const MAX_EPOCHS_AHEAD: usize = 255;

@@ -1,5 +1,6 @@
 //! A document on its way from bytes to something that a node acts on.
 
+use motemix_time::{Epoch, UnixTime};
 use crate::authority::{Authorities, KeyId};
 use crate::contents::{Contents, Draft};
 use crate::envelope::Envelope;
@@ -9,7 +10,7 @@ use crate::parameters::Parameters;
 use crate::profile::ProfileName;
 use crate::signature::Label;
 use crate::topology::{Entry, Topology, TopologyError};
-use crate::types::{Epoch, MAX_SIGNATURES, UnixTime};
+use crate::types::MAX_SIGNATURES;
 
 /// Bytes in the shape of a signed document. Nothing of what they say is known to be true.
 #[derive(Clone, Copy, Debug)]

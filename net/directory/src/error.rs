@@ -3,8 +3,8 @@
 use core::fmt;
 
 use motemix_sphinx::NodeId;
+use motemix_time::{Epoch, UnixTime};
 
-use crate::types::{Epoch, UnixTime};
 
 /// Why a network document was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -61,10 +61,8 @@ pub use ratchet::{KeyRatchet, RatchetError};
 pub use signature::Label;
 pub use statement::{STATEMENT_OVERHEAD, SignedStatement, sign_statement};
 pub use topology::{Entry, PathError, Topology, TopologyError};
-pub use types::{
-    Epoch, MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, UnixTime,
-    is_name,
-};
+pub use motemix_time::{Epoch, UnixTime};
+pub use types::{MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, is_name};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

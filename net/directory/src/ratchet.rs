@@ -7,8 +7,8 @@ use core::fmt;
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
 use motemix_crypto::Secret;
+use motemix_time::Epoch;
 
-use crate::types::Epoch;
 
 const NEXT_EPOCH: &[u8] = b"motemix/1 next epoch";
 const MIX_KEY: &[u8] = b"motemix/1 mix key";

@@ -49,7 +49,7 @@ pub struct NodeConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u16>,
     /// One or two UDP addresses. Two are one of each address family. May be empty beside a radio.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::address::listed")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "motemix_os::address::listed")]
     pub listen: Vec<SocketAddr>,
     /// The radio, if the node has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ pub struct RadioConfig {
 #[non_exhaustive]
 pub struct MetricsConfig {
     /// TCP address of the HTTP endpoint; port 0 lets the system choose one.
-    #[serde(with = "crate::address::single")]
+    #[serde(with = "motemix_os::address::single")]
     pub listen: SocketAddr,
 }
 
@@ -333,7 +333,7 @@ impl NodeConfig {
         }
         let text = toml::to_string(&config)
             .map_err(|error| wrong(Fault::new("", error.to_string(), "use paths that are valid UTF-8")))?;
-        crate::store::file::replace(path, 0o644, text.as_bytes()).map_err(|error| {
+        motemix_os::store::file::replace(path, 0o644, text.as_bytes()).map_err(|error| {
             let problem = format!("cannot write it: {error}");
             wrong(Fault::new("", problem, "check the folder and its permissions"))
         })
@@ -473,5 +473,5 @@ impl NodeConfig {
 
 /// The text of a regular file: whoever put a pipe in its place would hold up each command.
 fn text_of(path: &Path) -> std::io::Result<String> {
-    std::io::read_to_string(crate::store::file::open(path)?)
+    std::io::read_to_string(motemix_os::store::file::open(path)?)
 }

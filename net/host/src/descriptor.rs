@@ -6,10 +6,11 @@ use motemix_crypto::{Curve as _, PublicKey};
 use motemix_directory::{BuildError, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, NewDescriptor, UnixTime};
 
 use crate::NodeConfig;
-use crate::clock::unix_time;
-use crate::curve::HostCurve;
-use crate::keys::{IdentityKeyFile, KeyError, NodeKey};
-use crate::memory::wiped;
+use motemix_os::clock::unix_time;
+use motemix_os::curve::HostCurve;
+use crate::keys::{IdentityKeyFile, NodeKey};
+use motemix_os::key_file::KeyError;
+use motemix_os::memory::wiped;
 
 /// Epochs whose keys a descriptor has.
 pub const KEYS_AHEAD: u32 = 72;

@@ -4,12 +4,7 @@
 //! forward, so that whoever takes the file learns no key of an epoch before its own;
 //! `docs/spec/epochs.md` has the derivation and test vectors.
 
-mod card;
-mod device;
-mod file;
 mod place;
-mod preshared;
-mod rotation;
 
 use std::fmt;
 use std::io::Write as _;
@@ -22,19 +17,12 @@ use motemix_directory::{
 use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
-use crate::memory::wiped;
-use crate::store::Birth;
-use crate::store::birth::machine;
-use crate::store::file::{folder_open_to_all, open};
-use file::Kind;
+use motemix_os::key_file::{self as file, Kind, KeyError, KeyProblem, create_seed, fresh_seed, load_seed, refused, write_new};
+use motemix_os::memory::wiped;
+use motemix_os::store::Birth;
+use motemix_os::store::birth::machine;
 use place::Place;
 pub(crate) use place::birth_of;
-
-pub use card::{CardError, DeviceCard, GroupFile, LONGEST_CARD, describe};
-pub use device::DeviceKey;
-pub use file::{KeyError, KeyProblem};
-pub use preshared::SharedContext;
-pub use rotation::{Rotated, rotate};
 
 const NODE: Kind = Kind {
     title: "motemix node key 1",
@@ -185,9 +173,9 @@ impl NodeKey {
             text
         };
         let written = wiped(|| match replace {
-            Replace::Never => crate::store::file::create_knowing(&self.path, &self.path, 0o600, text),
+            Replace::Never => motemix_os::store::file::create_knowing(&self.path, &self.path, 0o600, text),
             Replace::Earlier => {
-                crate::store::file::replace_knowing(&self.path, &self.path, 0o600, text).map(drop)
+                motemix_os::store::file::replace_knowing(&self.path, &self.path, 0o600, text).map(drop)
             }
         });
         written.map_err(|error| refused(&self.path, error))?;
@@ -284,22 +272,6 @@ impl fmt::Debug for IdentityKeyFile {
     }
 }
 
-/// A new file that has a seed and nothing else.
-fn create_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    let seed = fresh_seed(path)?;
-    let mut text = Zeroizing::new(Vec::with_capacity(256));
-    text.extend_from_slice(kind.title.as_bytes());
-    text.push(b'\n');
-    file::push_seed(&mut text, "seed", &seed);
-    write_new(path, &text)?;
-    Ok(seed)
-}
-
-fn load_seed(path: &Path, kind: Kind) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    let text = file::read(path, kind)?;
-    file::Lines::below(path, &text, kind)?.last_seed("seed", "`seed` and 64 hex digits")
-}
-
 /// Makes the key by which neighbours know a node, and writes it to a new file.
 ///
 /// # Errors
@@ -345,24 +317,6 @@ enum Replace {
     Earlier,
 }
 
-fn write_new(path: &Path, text: &[u8]) -> Result<(), KeyError> {
-    crate::store::file::create(path, 0o600, text).map_err(|error| refused(path, error))
-}
-
-fn refused(path: &Path, error: std::io::Error) -> KeyError {
-    let problem = match error.kind() {
-        std::io::ErrorKind::AlreadyExists => KeyProblem::Exists,
-        _ => KeyProblem::Write(error),
-    };
-    KeyError::new(path, problem)
-}
-
 fn fresh_ratchet(path: &Path, epoch: Epoch) -> Result<Box<KeyRatchet>, KeyError> {
     Ok(Box::new(KeyRatchet::new(epoch, Secret::new(*fresh_seed(path)?))))
-}
-
-fn fresh_seed(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    let mut seed = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut *seed).map_err(|error| KeyError::new(path, KeyProblem::Write(error.into())))?;
-    Ok(seed)
 }

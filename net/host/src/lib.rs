@@ -20,28 +20,20 @@
 #[cfg(not(unix))]
 compile_error!("motemix-host needs a Unix: it relies on file modes and on Unix-domain sockets");
 
-pub mod address;
 pub mod clock;
 pub mod config;
 pub mod control;
-pub mod curve;
 pub mod descriptor;
 pub mod documents;
 pub mod health;
 pub mod keys;
 pub mod link;
-pub mod memory;
 pub mod metrics;
-mod places;
-pub mod rng;
 pub mod runtime;
-pub mod signature;
 pub mod store;
-pub mod supervisor;
-pub mod web;
 
 pub use config::{ConfigError, NodeConfig};
-pub use keys::{AuthorityKeyFile, IdentityKeyFile, KeyError, NodeKey};
+pub use keys::{AuthorityKeyFile, IdentityKeyFile, NodeKey};
 pub use runtime::{Heard, Replies, RuntimeError, Setup, Source, Started, Trouble, renew_keys, run};
 
 /// The snippets of the package's front page.

@@ -33,10 +33,10 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::yield_now;
 use tokio::time;
 
-use crate::control::{ControlError, bind_private};
+use motemix_os::control::{bind_private, ControlError};
 use crate::health::{Health, State};
-use crate::places::{Network, Places, idle_now};
-use crate::web::{accept, converse};
+use motemix_os::places::{idle_now, Network, Places};
+use motemix_os::web::{accept, converse};
 
 /// Connections served at a time; a further one takes the place of the oldest of whoever has most.
 const CONNECTIONS: usize = 8;

@@ -7,9 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use motemix_host::control::{
-    Call, ControlClient, ControlProblem, ControlServer, InboxEntry, NodeStatus, Request, Response,
-};
+use motemix_host::control::{Call, ControlClient, ControlServer, InboxEntry, NodeStatus, Request, Response};
+use motemix_os::control::ControlProblem;
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_blocking};
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use motemix_directory::Epoch;
-use motemix_host::keys::KeyProblem;
+use motemix_os::key_file::KeyProblem;
 use motemix_host::{AuthorityKeyFile, IdentityKeyFile, NodeKey};
 
 /// Seeds and mix keys of `docs/spec/epochs.md`.

@@ -14,10 +14,10 @@ use loopback::{
     start_with,
 };
 use motemix_directory::Epoch;
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::config::MetricsConfig;
 use motemix_host::control::Response;
-use motemix_host::store::Message;
+use motemix_os::store::Message;
 use motemix_host::{Heard, NodeConfig, NodeKey, Replies, Setup, run};
 
 #[test]

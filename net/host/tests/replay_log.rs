@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use motemix_directory::Epoch;
-use motemix_host::store::{ReplayLogs, StoreError, StoreProblem};
+use motemix_host::store::ReplayLogs;
+use motemix_os::store::{StoreError, StoreProblem};
 
 /// All digests of an epoch.
 fn load(logs: &mut ReplayLogs, epoch: u32) -> Vec<u64> {

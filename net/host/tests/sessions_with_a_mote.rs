@@ -7,7 +7,7 @@ use std::time::Duration;
 use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_directory::Epoch;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, SocketNetwork, SocketNode};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
 use motemix_link::serial::ExtendedAddress;

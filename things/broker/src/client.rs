@@ -43,10 +43,10 @@ pub enum ClientError {
 
 fn unreachable(broker: &Address, error: &io::Error) -> String {
     let remedy = "see whether the broker runs, and where it listens";
-    let address = broker.host().and_then(|host| motemix_host::address::parse(host).ok());
+    let address = broker.host().and_then(|host| motemix_os::address::parse(host).ok());
     address.map_or_else(
         || format!("{error}; {remedy}"),
-        |address| motemix_host::address::refusal(address, error, remedy),
+        |address| motemix_os::address::refusal(address, error, remedy),
     )
 }
 

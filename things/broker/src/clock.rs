@@ -28,7 +28,7 @@ impl Clock {
     /// Now, on the wall.
     #[expect(clippy::unused_self, reason = "both clocks are read through it")]
     pub(crate) fn moment(&self) -> Moment {
-        Moment::from_millis(u64::try_from(motemix_host::clock::unix_time().as_millis()).unwrap_or(u64::MAX))
+        Moment::from_millis(u64::try_from(motemix_os::clock::unix_time().as_millis()).unwrap_or(u64::MAX))
     }
 
     /// When a moment for exchanges is.

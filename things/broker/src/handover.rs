@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use motemix_coap::Code;
-use motemix_host::store::{Inbox, Message, StoreError, file};
+use motemix_os::store::{file, Inbox, Message, StoreError};
 use motemix_object::{Audience, Identity, LongAudience, Policy};
 use motemix_readings::devices::Verdict;
 use motemix_readings::{Devices, Verifier};

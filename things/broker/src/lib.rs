@@ -39,7 +39,7 @@ pub use topics::property;
 /// From the platform's generator.
 fn seed() -> std::io::Result<[u8; 32]> {
     let mut seed = [0; 32];
-    rand_core::Rng::fill_bytes(&mut motemix_host::rng::HostRng::new()?, &mut seed);
+    rand_core::Rng::fill_bytes(&mut motemix_os::rng::HostRng::new()?, &mut seed);
     Ok(seed)
 }
 

@@ -31,8 +31,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use motemix_coap::{Event, Incoming, Peer, Ticket};
-use motemix_host::address::{refusal, text};
-use motemix_host::memory;
+use motemix_os::address::{refusal, text};
+use motemix_os::memory;
 use motemix_time::Instant;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
@@ -103,10 +103,10 @@ pub enum ServeError {
     OneFamily(SocketAddr, SocketAddr),
     /// The local socket cannot be made.
     #[error(transparent)]
-    Local(#[from] motemix_host::control::ControlError),
+    Local(#[from] motemix_os::control::ControlError),
     /// The broker's own key cannot be used.
     #[error(transparent)]
-    Key(#[from] motemix_host::keys::KeyError),
+    Key(#[from] motemix_os::key_file::KeyError),
     /// There is another kind of key in its place.
     #[error("{file}: no {algorithm} key; restore the file from a backup, or remove it for a new key", file = file.display())]
     OtherKey {

@@ -1,7 +1,7 @@
 //! Signed readings, checked against the key that their device registered (RFC 8387 §7.3).
 
 use motemix_coap::{Code, Response};
-use motemix_host::signature;
+use motemix_readings::signature;
 use motemix_object::{
     Audience, Freshness, Identity, KeyId, ObjectError, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, WINDOW,

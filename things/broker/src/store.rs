@@ -132,7 +132,7 @@ impl Default for Retention {
 pub enum StoreError {
     /// A file is at fault.
     #[error(transparent)]
-    File(#[from] motemix_host::store::StoreError),
+    File(#[from] motemix_os::store::StoreError),
     /// Something stored is not what this program writes.
     #[error("{}: {table}: {problem}; restore it from a backup", file.display())]
     Unreadable {

@@ -52,7 +52,7 @@ async fn a_broker_that_was_restored_or_moved_gets_what_it_lacks() {
             // From the backup, and then without anything.
             std::fs::remove_dir_all(&data).unwrap();
             std::fs::rename(&backup, &data).unwrap();
-            motemix_host::store::sqlite::adopt(&data.join("broker.sqlite")).unwrap();
+            motemix_os::store::sqlite::adopt(&data.join("broker.sqlite")).unwrap();
             for _ in 0..2 {
                 let broker = Served::start(folder.path());
                 assert_eq!(newest(&broker, &device, &reading).await.code, Code::CONTENT);

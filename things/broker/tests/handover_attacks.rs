@@ -10,7 +10,7 @@ use building::*;
 use futures_util::FutureExt as _;
 use motemix_broker::handover::Commands;
 use motemix_coap::{Code, Method, Request, format, link_format};
-use motemix_host::store::Inbox;
+use motemix_os::store::Inbox;
 use motemix_object::{Credential, Freshness, Path};
 use motemix_readings::devices::MAX_DEVICES;
 use motemix_readings::{Devices, base64url};

@@ -9,8 +9,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use motemix_host::store::ledger::Entry;
-use motemix_host::store::{Birth, Doubt, Ledger, file};
+use motemix_os::store::ledger::Entry;
+use motemix_os::store::{file, Birth, Doubt, Ledger};
 use motemix_object::{Identity, Reserved};
 
 const TITLE: &str = "motemix reading counter 1";

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use motemix_host::signature;
+use crate::signature;
 use motemix_object::{
     Algorithm, Audience, Identity, KeyId, ObjectError, PublicKey, Reserved, SIGNATURE_LEN, Sealer, Signer,
     Twin, Verified, reading_context,

@@ -6,8 +6,10 @@ pub mod base64url;
 pub mod counter;
 pub mod devices;
 pub mod jws;
+pub mod keys;
 pub mod senml;
 pub mod servers;
+pub mod signature;
 pub mod verifier;
 
 pub use counter::Counter;

@@ -10,9 +10,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use motemix_host::keys::DeviceKey;
-use motemix_host::store::Ledger;
-use motemix_host::store::ledger::Entry;
+use crate::keys::DeviceKey;
+use motemix_os::store::Ledger;
+use motemix_os::store::ledger::Entry;
 use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 
 use crate::senml::Pack;

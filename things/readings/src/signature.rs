@@ -3,7 +3,7 @@
 
 use motemix_object::{Algorithm, PublicKey, SIGNATURE_LEN};
 
-use crate::curve::fast;
+use motemix_os::curve::fast;
 
 /// What [`PublicKey::verifies`] says.
 #[must_use]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use motemix_host::signature;
-use motemix_host::store::{Message, StoreError};
+use crate::signature;
+use motemix_os::store::{Message, StoreError};
 use motemix_object::{
     Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, check_retirement, claimed_retired,

@@ -1,6 +1,6 @@
 //! Devices and whoever believes their readings, from the label on the device to its last reading.
 
-use motemix_host::store::Message;
+use motemix_os::store::Message;
 use motemix_object::{
     Algorithm, Audience, Credential, Identity, Path, Policy, PrivateKey, Reserved, Sealer, Signer as _,
     Stale, register, retire,

@@ -1,7 +1,7 @@
 //! Addresses on the command line: `[::1]:5683`, `[fe80::1%eth0]:5683`, and names of hosts where
 //! something listens or is to be reached.
 
-use motemix_host::address::{parse, resolve};
+use motemix_os::address::{parse, resolve};
 use std::net::SocketAddr;
 
 /// Where something listens. The name of a host stands for its first address of each family.

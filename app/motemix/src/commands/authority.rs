@@ -25,11 +25,11 @@ use motemix_directory::{
     Authorities, DescriptorError, Epoch, MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor,
 };
 use motemix_host::AuthorityKeyFile;
-use motemix_host::address::text;
+use motemix_os::address::text;
 use motemix_host::documents::Folder;
-use motemix_host::memory;
-use motemix_host::store::file;
-use motemix_host::supervisor::Supervisor;
+use motemix_os::memory;
+use motemix_os::store::file;
+use motemix_os::supervisor::Supervisor;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};

@@ -12,7 +12,7 @@ use crate::report::{self, Table};
 use motemix_authority::AuthorityConfig;
 use motemix_authority::config::FILE as AUTHORITY_FILE;
 use motemix_directory::{Authorities, AuthorityKey, DocumentNode, NetworkDocument, Role, UnixTime};
-use motemix_host::store::file::without_detours;
+use motemix_os::store::file::without_detours;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use crate::reading;
 use crate::report::{self, Table};
 use checked::Check;
 pub use checked::Checked;
-use motemix_host::store::{Inbox, Message};
+use motemix_os::store::{Inbox, Message};
 use motemix_object::SealedReading;
 use serde_json::{Value, json};
 use std::path::Path;

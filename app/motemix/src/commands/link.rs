@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
 use motemix_host::keys::{create_neighbour_key, load_neighbour_key};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::diet::settled::{Admission, Identity};
 use motemix_neighbour::suite::P256;

@@ -21,7 +21,7 @@ use crate::program;
 use clap::CommandFactory;
 use motemix_host::NodeConfig;
 use motemix_host::config::ConfigError as FileError;
-use motemix_host::supervisor::Supervisor;
+use motemix_os::supervisor::Supervisor;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
@@ -89,12 +89,12 @@ async fn alive_until(supervisor: &Supervisor, stop: impl Future<Output = ()>) {
 
 /// Refuses root in the folder of another user, for whatever writes there.
 fn refuse_root(folder: &Path) -> Result<(), Failure> {
-    motemix_host::store::refuse_root(folder).map_err(Failure::broken)
+    motemix_os::store::refuse_root(folder).map_err(Failure::broken)
 }
 
 /// Refuses everybody but root and the owner of the folder of a network whose processes are stopped.
 fn refuse_others(folder: &Path) -> Result<(), Failure> {
-    motemix_host::store::refuse_others(folder).map_err(Failure::broken)
+    motemix_os::store::refuse_others(folder).map_err(Failure::broken)
 }
 
 /// As [`refuse_root`] for what a node writes: its state folder, or the one in which that is to be

@@ -14,7 +14,7 @@ use crate::network::{
 use crate::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
-use motemix_host::store::file;
+use motemix_os::store::file;
 use motemix_loopix::files::names;
 use serde::Serialize;
 use serde_json::json;
@@ -271,7 +271,7 @@ pub fn renew(args: &NetRenew) -> Result<(), Failure> {
                 &json!({ "signed": signed, "epoch": epoch.0, "begins": begins.0 }),
             )?);
         }
-        let seconds = begins.0.saturating_sub(motemix_host::clock::unix_time().as_secs());
+        let seconds = begins.0.saturating_sub(motemix_os::clock::unix_time().as_secs());
         let text = if is_new {
             format!("signed epoch {epoch}, which begins in {seconds} s\n")
         } else {

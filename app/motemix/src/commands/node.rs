@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::report;
 use anyhow::Context;
 use listenfd::ListenFd;
-use motemix_host::memory;
+use motemix_os::memory;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
 use std::net::UdpSocket;
 use std::path::Path;

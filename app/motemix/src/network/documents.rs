@@ -97,7 +97,7 @@ impl Calendar {
 
 /// The time on this machine's clock.
 pub fn now() -> UnixTime {
-    UnixTime(motemix_host::clock::unix_time().as_secs())
+    UnixTime(motemix_os::clock::unix_time().as_secs())
 }
 
 /// Encodes and signs one document.
@@ -153,7 +153,7 @@ pub fn publish(network: &NetworkDir, epoch: Epoch, document: &[u8]) -> Result<()
 /// Publishes a document in place of one for the same epoch, which has not begun.
 pub fn publish_anew(network: &NetworkDir, epoch: Epoch, document: &[u8]) -> Result<()> {
     let path = network.document(epoch);
-    motemix_host::store::file::replace(&path, 0o644, document)
+    motemix_os::store::file::replace(&path, 0o644, document)
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -167,7 +167,7 @@ impl DocumentFile {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let read = || {
             let mut bytes = Vec::new();
-            motemix_host::store::file::open(path)?.read_to_end(&mut bytes)?;
+            motemix_os::store::file::open(path)?.read_to_end(&mut bytes)?;
             Ok::<_, std::io::Error>(bytes)
         };
         let bytes = read().map_err(|error| {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use command_fds::{CommandFdExt, FdMapping};
 use motemix_host::NodeConfig;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
-use motemix_host::store::file;
+use motemix_os::store::file;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::UdpSocket;

@@ -4,7 +4,7 @@ use super::ports::{Taken, udp_taken};
 use crate::cli::{Size, Traffic};
 use crate::failure::Failure;
 use anyhow::Context;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use rand_core::Rng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::RangeInclusive;

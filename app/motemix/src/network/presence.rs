@@ -3,7 +3,8 @@
 use super::{NodeDir, Process, status};
 use anyhow::Result;
 use motemix_host::NodeConfig;
-use motemix_host::control::{ControlError, ControlProblem, NodeStatus};
+use motemix_os::control::{ControlError, ControlProblem};
+use motemix_host::control::NodeStatus;
 
 /// A node that is there, or not.
 pub enum Presence {

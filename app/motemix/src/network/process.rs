@@ -6,7 +6,7 @@ compile_error!(
 );
 
 use anyhow::{Context, Result, anyhow, bail};
-use motemix_host::store::file;
+use motemix_os::store::file;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io::{self, ErrorKind, Read};

@@ -1,8 +1,8 @@
 //! Readings that whoever gets them can check.
 
 use crate::failure::Failure;
-use motemix_host::keys::DeviceKey;
-use motemix_host::store::Birth;
+use motemix_readings::keys::DeviceKey;
+use motemix_os::store::Birth;
 use motemix_host::{NodeConfig, Source};
 use motemix_object::{
     Algorithm, Audience, OVERHEAD, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,

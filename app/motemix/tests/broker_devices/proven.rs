@@ -7,7 +7,7 @@ use std::path::Path;
 
 use motemix_coap::oscore::edhoc::{Own, OwnSecret};
 use motemix_crypto::Secret;
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_neighbour::PrivateKey;
 use motemix_object::{Algorithm, Credential, Identity, PublicKey, Signer as _};
 use motemix_readings::base64url;

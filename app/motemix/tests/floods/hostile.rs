@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use motemix_crypto::{Portable, PublicKey, hash};
 use motemix_directory::Epoch;
 use motemix_host::NodeKey;
-use motemix_host::clock::HostClock;
+use motemix_os::clock::HostClock;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, Sessions, SocketNetwork, SocketNode};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_sphinx::{HeaderBuilder, MessageId, MixKey, Mote, NodeId, PathHop, Shape};
 use serde_json::Value;
 

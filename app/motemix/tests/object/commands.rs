@@ -3,7 +3,7 @@
 use super::Desk;
 use super::hostile::is_one_harmless_line;
 use crate::program::{Run, motemix};
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::Algorithm;
 use serde_json::Value;
 use std::fs;

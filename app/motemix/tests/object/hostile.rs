@@ -2,8 +2,8 @@
 
 use super::Desk;
 use crate::program::{Network, motemix};
-use motemix_host::keys::DeviceKey;
-use motemix_host::store::Inbox;
+use motemix_readings::keys::DeviceKey;
+use motemix_os::store::Inbox;
 use motemix_object::Algorithm;
 use motemix_readings::Devices;
 use std::fs;

@@ -3,7 +3,7 @@
 use super::Desk;
 use crate::program::Run;
 use crate::python::{Python, bytes};
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::{Algorithm, Audience, Signer as _, reading_context};
 use motemix_readings::jws::CONTEXT;
 use serde_json::{Value, json};

@@ -362,7 +362,7 @@ fn filled(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 /// The rename itself is durable once the folder is.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
@@ -374,7 +374,7 @@ pub fn typed(path: &Path) -> String {
 }
 
 /// The folder that a file is in.
-pub(crate) fn folder(path: &Path) -> &Path {
+pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

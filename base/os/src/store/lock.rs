@@ -11,7 +11,7 @@ use super::{StoreError, StoreProblem};
 
 /// Locks a file for this process until it is closed: two nodes with one state would each miss what
 /// the other has seen.
-pub(super) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+pub fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
     let problem = match file.try_lock() {
         Ok(()) => return Ok(()),
         Err(TryLockError::WouldBlock) => StoreProblem::InUse,

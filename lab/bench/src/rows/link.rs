@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result};
 use motemix_crypto::Secret;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::meeting::admitted;
 use motemix_neighbour::datagram::{Content, Datagram, PAYLOAD_OVERHEAD, SecurityContext};

@@ -5,7 +5,7 @@ mod work;
 use crate::cli::Bench as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
-use motemix_host::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use work::Work;

@@ -14,7 +14,7 @@ use super::entry::{Wrong, check_host, check_name, check_port};
 use super::{Directory, FileError, MixEntry, ProviderEntry, UserEntry, disk, wrong};
 use crate::pack;
 use motemix_crypto::p224::Point;
-use motemix_host::store::lock;
+use motemix_os::store::lock;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};

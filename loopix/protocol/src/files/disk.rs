@@ -14,7 +14,7 @@ pub(super) const PRIVATE: u32 = 0o600;
 pub(super) fn read(path: &Path, most: usize) -> Result<Zeroizing<Vec<u8>>, FileError> {
     // Room for all of it and one byte more: a vector that grows leaves copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(most + 1));
-    let file = motemix_host::store::file::open(path).map_err(|error| unreadable(path, &error))?;
+    let file = motemix_os::store::file::open(path).map_err(|error| unreadable(path, &error))?;
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() > most {
         let problem = format!("is longer than {most} bytes, which no such file is");
@@ -34,12 +34,12 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> FileError {
 
 /// Puts `bytes` in place of what is at `path`: all of them or none.
 pub(super) fn replace(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), FileError> {
-    motemix_host::store::file::replace(path, mode, bytes).map_err(|error| unwritable(path, &error))
+    motemix_os::store::file::replace(path, mode, bytes).map_err(|error| unwritable(path, &error))
 }
 
 /// Like [`replace`], where nothing may be yet.
 pub(super) fn create(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), FileError> {
-    motemix_host::store::file::create(path, mode, bytes).map_err(|error| unwritable(path, &error))
+    motemix_os::store::file::create(path, mode, bytes).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> FileError {

@@ -13,7 +13,7 @@ use super::{FileError, MixEntry, NodeEntry, ProviderEntry, Role, UserEntry, disk
 use crate::pack::{self, Value};
 use motemix_crypto::Secret;
 use motemix_crypto::p224::{Point, SCALAR_LEN, Scalar};
-use motemix_host::memory;
+use motemix_os::memory;
 use rand_core::CryptoRng;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::{Directory, FileError, NodeEntry, Role, Settings, keys, names, wrong};
 use motemix_crypto::p224::{Point, Scalar};
-use motemix_host::store::file::folder_open_to_all;
+use motemix_os::store::file::folder_open_to_all;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use motemix_host::store::sqlite::{self, Guarded};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_os::store::sqlite::{self, Guarded};
+use motemix_os::store::{StoreError, StoreProblem};
 use rusqlite::{Transaction, TransactionBehavior};
 use tokio::sync::Notify;
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use motemix_directory::Epoch;
-use motemix_host::store::{Mark, ReplayLogs, StoreError, StoreProblem};
+use motemix_host::store::{Mark, ReplayLogs};
+use motemix_os::store::{StoreError, StoreProblem};
 
 use crate::role::WhenFull;
 

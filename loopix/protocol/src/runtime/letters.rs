@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use motemix_host::clock::unix_time;
-use motemix_host::store::StoreError;
-use motemix_host::store::sqlite::{self, Layout};
+use motemix_os::clock::unix_time;
+use motemix_os::store::StoreError;
+use motemix_os::store::sqlite::{self, Layout};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tokio::sync::Notify;
 

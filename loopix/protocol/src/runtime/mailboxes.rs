@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use motemix_host::store::sqlite::{self, Guarded, Layout};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_os::store::sqlite::{self, Guarded, Layout};
+use motemix_os::store::{StoreError, StoreProblem};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tokio::sync::Notify;
 

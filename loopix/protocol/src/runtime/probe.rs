@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use rand_core::Rng as _;
 
 use crate::role::Draft;

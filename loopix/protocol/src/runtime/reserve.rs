@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use motemix_host::store::file;
+use motemix_os::store::file;
 
 /// What the file is called.
 const NAME: &str = "counter";

@@ -2,7 +2,7 @@
 
 mod client;
 
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_node::Instant;
 
 use super::event::{Event, Refusal, Told};

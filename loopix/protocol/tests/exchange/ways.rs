@@ -2,7 +2,7 @@
 //! is drawn.
 
 use chacha20::ChaCha20Rng;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_loopix::pack::{self, binary};
 use motemix_loopix::packet::{Blinding, BodyTag, Flags, Format, forward};
 use rand_core::{Rng as _, SeedableRng as _};

@@ -3,7 +3,7 @@
 //! Anybody may ask: there is nothing in it that `GET /status` does not say.
 
 use motemix_host::metrics::{Format, Metrics};
-use motemix_host::web::Answer;
+use motemix_os::web::Answer;
 
 use super::Authority;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use motemix_directory::{BuildError, KeyId, Role};
-use motemix_host::web;
+use motemix_os::web;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 

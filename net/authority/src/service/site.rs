@@ -1,9 +1,9 @@
 //! What an authority answers over HTTP.
 
 use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN};
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::metrics::Format;
-use motemix_host::web::{Answer, Asked, Site};
+use motemix_os::web::{Answer, Asked, Site};
 
 use super::{Authority, State, hex, status};
 use crate::ceremony::{Ceremony, Said};

@@ -1,13 +1,12 @@
 //! What a node remembers of its clocks from one run to the next: `state/clock`.
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::witnesses::{Reading, Record, Timekeeper};
-use crate::store::file;
+use motemix_os::clock::boot_id;
+use motemix_os::store::file;
 
 const TITLE: &str = "motemix clock 1";
 /// More bytes than the file ever has.
@@ -91,16 +90,6 @@ fn read(text: &str) -> Option<(String, Record)> {
 /// What a regular file holds, as far as this one can be long.
 fn text_of(path: &Path) -> io::Result<String> {
     io::read_to_string(file::open(path)?.take(LONGEST))
-}
-
-/// A number that the system chooses anew at each start of the machine.
-pub(crate) fn boot_id() -> Option<String> {
-    static ID: OnceLock<Option<String>> = OnceLock::new();
-    let read = || {
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
-    };
-    ID.get_or_init(read).clone()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct DirectoryConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<PathBuf>,
     /// Where others find this node; by default where it listens.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::address::listed")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "motemix_os::address::listed")]
     pub addresses: Vec<SocketAddr>,
     /// Whether it forwards packets of others, if the authorities make it a mix.
     #[serde(default)]
@@ -70,7 +70,7 @@ impl DirectoryConfig {
         // The document has no interfaces, and those of this machine are nothing to others.
         let of_one_link = |address: &&SocketAddr| matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
         if let Some(address) = told.iter().find(of_one_link) {
-            let address = crate::address::text(*address);
+            let address = motemix_os::address::text(*address);
             let problem = format!("would have {address}, which leads nowhere from another link");
             return Err(fault("directory.addresses", problem, "for example [\"192.0.2.7:41001\"]"));
         }

@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::control::{INBOX_MOST, RESPONSE_LEN};
-    use crate::curve::HostCurve;
+    use motemix_os::curve::HostCurve;
 
     #[test]
     fn the_longest_inbox_is_one_response() {

@@ -3,21 +3,20 @@
 use std::cell::Cell;
 use std::fs;
 use std::io;
-use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::fs::Mode;
-use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
-use super::{ControlError, ControlProblem, REQUEST_LEN, Request, Response};
-use crate::places::{Idle, Network, Places, idle_now};
+use super::{REQUEST_LEN, Request, Response};
+
+use motemix_os::control::{ControlError, bind_private};
+use motemix_os::places::{Idle, Network, Places, idle_now};
 
 /// Connections served at a time. A further one takes the place of the one that is idle for longest;
 /// where all of them wait for answers of the node, it is told to come again.
@@ -95,60 +94,6 @@ impl ControlServer {
             tokio::task::yield_now().await;
         }
     }
-}
-
-/// Listens at `path`, with mode 0600; takes the place of a socket that a killed process left
-/// behind.
-///
-/// # Errors
-/// Somebody listens there already, the path is too long, or the system refuses.
-pub fn bind_private(path: &Path) -> Result<UnixListener, ControlError> {
-    let failed = |error| ControlError::io(path, error);
-    if let Ok(stream) = StdStream::connect(path) {
-        return Err(ControlError::new(path, ControlProblem::InUse { by: who_listens(stream) }));
-    }
-    // Private before it has the name that others look for.
-    let mut early = path.as_os_str().to_owned();
-    early.push(".new");
-    let early = PathBuf::from(early);
-    match fs::remove_file(&early) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let listener = listen(&early).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => ControlError::new(path, ControlProblem::TooLong),
-        _ => ControlError::new(path, ControlProblem::Io(error)),
-    })?;
-    fs::rename(&early, path).map_err(failed)?;
-    Ok(listener)
-}
-
-/// The process at the other end, and which command of this program it is.
-fn who_listens(stream: StdStream) -> Option<String> {
-    stream.set_nonblocking(true).ok()?;
-    let pid = UnixStream::from_std(stream).ok()?.peer_cred().ok()?.pid()?;
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    // No more of the line: it may have a message.
-    let command = ["send", "node", "loopix", "broker"]
-        .into_iter()
-        .find(|command| line.split(|byte| *byte == 0).skip(1).any(|word| word == command.as_bytes()));
-    let command = command.map_or_else(String::new, |command| format!(" (`motemix {command}`)"));
-    Some(format!("process {pid}{command}"))
-}
-
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
-
-/// Listens at a path where nothing is, with mode 0600.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Linux makes the file with the mode of the socket. A mode that is set by the path later is
-    // that of whatever has the name then: the owner of the folder can put a link there.
-    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-    socket.bind(&SockAddr::unix(path)?)?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    UnixListener::from_std(socket.into())
 }
 
 /// One line for a client that finds all places taken by those that wait for an answer.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use motemix_directory::{Epoch, MAX_NODES, MAX_SIGNATURES, document_len_limit};
 
-use crate::store::file;
-use crate::web::Answer;
+use motemix_os::store::file;
+use motemix_os::web::Answer;
 
 /// No document is longer.
 const LONGEST: usize = document_len_limit(MAX_NODES, MAX_SIGNATURES);

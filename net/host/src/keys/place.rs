@@ -4,12 +4,12 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use crate::store::Birth;
+use motemix_os::store::Birth;
 
 /// Which machine, which file, and which mark of replay logs belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// [`machine`](crate::store::birth::machine) when the file was written.
+    /// [`machine`](motemix_os::store::birth::machine) when the file was written.
     pub(crate) machine: String,
     /// The key file's own.
     pub(crate) file: Birth,

@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 
 use motemix_node::LinkId;
 
-use crate::places::Network;
+use motemix_os::places::Network;
 
 /// Datagrams that wait at most, of all sources together.
 pub const WAITING: usize = 512;

@@ -19,7 +19,7 @@ use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::PAN;
 use zeroize::Zeroizing;
 
-use crate::store::file::open_to_append;
+use motemix_os::store::file::open_to_append;
 
 /// The environment variable that names the folder.
 pub const VARIABLE: &str = "MOTEMIX_LINK_KEYS";

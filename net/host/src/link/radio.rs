@@ -26,9 +26,9 @@ use tokio::time::sleep_until;
 use super::key_log::{self, KeyLog};
 use super::stations::{RadioNetwork, Stations};
 use super::{Batch, LinkCounters};
-use crate::clock::HostClock;
-use crate::curve::HostCurve;
-use crate::rng::HostRng;
+use motemix_os::clock::HostClock;
+use motemix_os::curve::HostCurve;
+use motemix_os::rng::HostRng;
 
 /// The longest packet of motes, MOTE5's.
 const PACKET: usize = 376;

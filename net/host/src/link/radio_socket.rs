@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout_at};
 
 use super::RadioLink;
-use crate::rng::HostRng;
+use motemix_os::rng::HostRng;
 
 /// Datagrams leave within this time, or are lost: three frames, put back as often as the link does.
 const SENT_WITHIN: Duration = Duration::from_secs(5);

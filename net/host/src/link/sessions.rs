@@ -33,8 +33,8 @@ use neighbour::{Described, Neighbour, Opened, Own};
 
 use super::key_log::{self, DatagramKeyLog};
 use super::{Outbox, Outgoing};
-use crate::memory;
-use crate::rng::HostRng;
+use motemix_os::memory;
+use motemix_os::rng::HostRng;
 
 /// Packets that wait for keys at most, to all neighbours together.
 const WAITING: usize = 1024;

@@ -33,7 +33,7 @@ impl Time {
     /// Looks at both clocks for the first time. A step of the wall clock is judged when the overlap
     /// of epochs is known.
     pub(super) fn start(mut wall: WallClock, memory: ClockMemory) -> Self {
-        let reading = Reading { wall: wall(), boot: crate::clock::boot_time() };
+        let reading = Reading { wall: wall(), boot: motemix_os::clock::boot_time() };
         let mut keeper = memory.start(reading);
         let verdict = keeper.observe(reading, Duration::MAX);
         Self { wall, keeper, memory, verdict }
@@ -53,7 +53,7 @@ impl Time {
     }
 
     pub(super) fn observe(&mut self, patience: Duration) {
-        let reading = Reading { wall: (self.wall)(), boot: crate::clock::boot_time() };
+        let reading = Reading { wall: (self.wall)(), boot: motemix_os::clock::boot_time() };
         let verdict = self.keeper.observe(reading, patience);
         match (self.verdict.agrees(), verdict.agrees()) {
             (true, false) => tracing::warn!("{verdict}"),

@@ -8,7 +8,7 @@ use crate::control::{Call, INBOX_MOST, InboxEntry, Request, Response};
 
 /// The newest messages that have arrived.
 pub(super) fn inbox(mailroom: &Mailroom, last: u32) -> Response {
-    let entry = |message: crate::store::Message| InboxEntry {
+    let entry = |message: motemix_os::store::Message| InboxEntry {
         number: message.number,
         received_at_ms: u64::try_from(message.received_at.as_millis()).unwrap_or(u64::MAX),
         data_hex: hex::encode(message.data),

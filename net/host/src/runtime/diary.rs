@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use motemix_directory::Epoch;
 use motemix_node::{Admitted, Journal};
 
-use crate::store::{ReplayLogs, StoreError};
+use crate::store::ReplayLogs;
+use motemix_os::store::StoreError;
 
 /// How long after a failure the disk is asked again.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -13,15 +13,15 @@ use motemix_neighbour::datagram::Datagram;
 use tokio::time::sleep_until;
 
 use super::RuntimeError;
-use crate::clock::HostClock;
+use motemix_os::clock::HostClock;
 use crate::config::{NodeConfig, RadioConfig};
-use crate::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use crate::documents::{Network, NetworkNode};
 use crate::link::{
     BATCH, Batch, DatagramKeyLog, KeyLog, LinkCounters, Loss, Outbox, Outgoing, PAYLOAD_OVERHEAD, RadioLink,
     RadioNetwork, SessionCounters, Sessions, SocketNetwork, SocketNode, UdpLink, key_log,
 };
-use crate::rng::HostRng;
+use motemix_os::rng::HostRng;
 
 /// One or two sockets, or a radio, or both.
 #[derive(Debug)]

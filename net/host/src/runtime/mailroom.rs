@@ -20,9 +20,9 @@ use tokio::task::JoinHandle;
 
 use super::Replies;
 use crate::NodeConfig;
-use crate::clock::{unix_seconds, unix_time};
-use crate::store::inbox::Arrival;
-use crate::store::{Accepted, Doubt, Held, Inbox, Message, Quota, StoreError, StoreProblem};
+use motemix_os::clock::{unix_seconds, unix_time};
+use motemix_os::store::inbox::Arrival;
+use motemix_os::store::{Accepted, Doubt, Held, Inbox, Message, Quota, StoreError, StoreProblem};
 
 /// The most messages that wait for a commit; further ones are refused, and their senders try again.
 const MOST: usize = 1024;

@@ -19,15 +19,15 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::RuntimeError;
 use super::snapshot::Shared;
-use crate::clock::unix_time;
+use motemix_os::clock::unix_time;
 use crate::config::{DirectoryConfig, NodeConfig};
 use crate::descriptor::{DescribeError, KEYS_AHEAD, describe};
 use crate::documents::{Folder, listed};
 use crate::keys::{IdentityKeyFile, NodeKey};
 use crate::metrics::Told as _;
-use crate::rng::HostRng;
-use crate::store::file;
-use crate::web::{self, Answer, Asked, Site, WebError};
+use motemix_os::rng::HostRng;
+use motemix_os::store::file;
+use motemix_os::web::{self, Answer, Asked, Site, WebError};
 
 /// After so many epochs it says the next ones.
 const SAY_EVERY: u32 = 12;

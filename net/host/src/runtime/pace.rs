@@ -91,7 +91,7 @@ impl ReplayFilter for All {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::HostCurve;
+    use motemix_os::curve::HostCurve;
 
     fn micros(micros: u64) -> Duration {
         Duration::from_micros(micros)

@@ -23,7 +23,7 @@ use crate::documents::{Documents, DocumentsProblem, Network, Outlook};
 use crate::health::{Concern, Health, Reason};
 use crate::keys::NodeKey;
 use crate::store::ReplayLogs;
-use crate::supervisor::Supervisor;
+use motemix_os::supervisor::Supervisor;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 

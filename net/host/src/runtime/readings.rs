@@ -60,7 +60,7 @@ impl Readings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::HostRng;
+    use motemix_os::rng::HostRng;
 
     #[test]
     fn readings_come_at_random_times_with_the_mean_that_was_asked_for() {

@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::config::Limits;
-    use crate::curve::HostCurve;
+    use motemix_os::curve::HostCurve;
     use crate::link::Sources;
     use crate::runtime::tables::Tables;
 

@@ -21,12 +21,12 @@ use super::crew::CrewCounters;
 use super::detail::disk_room;
 use super::passed::Passed;
 use crate::NodeConfig;
-use crate::address::text;
+use motemix_os::address::text;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
-use crate::places;
+use motemix_os::places;
 
 /// How long documents may take to come by themselves to a node that starts. Authorities that begin
 /// as well make the first one within two rounds of 75 s, and one more in each further round.

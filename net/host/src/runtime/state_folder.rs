@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::store::file::typed;
+use motemix_os::store::file::typed;
 
 /// An open folder and the path that it was opened by.
 #[derive(Debug)]

@@ -21,12 +21,11 @@ use std::path::{Path, PathBuf};
 
 use motemix_directory::Epoch;
 
-use super::StoreError;
-use super::birth::Birth;
-use super::file;
-use super::lock::lock;
 use super::replay_log::HEADER_LEN;
-use crate::clock::boot_id;
+use motemix_os::store::birth::Birth;
+use motemix_os::store::lock::lock;
+use motemix_os::store::{StoreError, file};
+use motemix_os::clock::boot_id;
 
 const FILE: &str = "replay-mark";
 const TITLE: &str = "motemix replay mark 1";
@@ -288,7 +287,8 @@ fn parse(text: &str) -> Option<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{ReplayLogs, StoreProblem};
+    use crate::store::ReplayLogs;
+    use motemix_os::store::StoreProblem;
 
     /// A state folder whose log of epoch 7 has three digests.
     fn kept() -> (tempfile::TempDir, PathBuf) {

@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 
 use motemix_directory::Epoch;
 
-use super::file::{self, Identity};
-use super::lock::lock;
 use super::mark::Mark;
-use super::{StoreError, StoreProblem};
+use motemix_os::store::file::{self, Identity};
+use motemix_os::store::lock::lock;
+use motemix_os::store::{StoreError, StoreProblem};
 
 const MAGIC: [u8; 8] = *b"mmdigest";
 /// The first bytes of logs with tags.
@@ -92,7 +92,7 @@ impl ReplayLogs {
     /// The folder cannot be made.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, StoreError> {
         let folder = folder.as_ref();
-        super::file::private_folder(folder).map_err(|error| StoreError::io(folder, error))?;
+        file::private_folder(folder).map_err(|error| StoreError::io(folder, error))?;
         let now = Instant::now();
         Ok(Self {
             folder: folder.to_owned(),

@@ -11,7 +11,7 @@ use crate::loopback::{
 use crate::{healthz, wait_until, words};
 use motemix_crypto::PublicKey;
 use motemix_directory::Parameters;
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};

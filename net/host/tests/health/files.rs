@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
 use crate::{wait_until, words};
 use motemix_directory::Epoch;
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::control::{Request, Response};
 use motemix_host::health::{Concern, State};
-use motemix_host::store::Inbox;
+use motemix_os::store::Inbox;
 use motemix_host::{Setup, renew_keys, run};
 
 #[test]

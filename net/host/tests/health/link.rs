@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, parameters, start};
 use crate::{wait_until, words};
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, State};
 

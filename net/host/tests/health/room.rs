@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, ask_http, hours, parameters, start};
 use crate::{healthz, wait_until, words};
-use motemix_host::clock::unix_seconds;
+use motemix_os::clock::unix_seconds;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};
-use motemix_host::store::Inbox;
+use motemix_os::store::Inbox;
 use motemix_host::{NodeConfig, Setup, run};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 

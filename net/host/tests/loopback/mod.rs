@@ -17,9 +17,9 @@ use motemix_directory::{
     AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime,
     document_len_limit,
 };
-use motemix_host::clock::{unix_seconds, unix_time};
+use motemix_os::clock::{unix_seconds, unix_time};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
-use motemix_host::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
 
 #[path = "../../../../app/motemix/tests/program/ports.rs"]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use motemix_crypto::{Curve as _, PublicKey, Secret};
 use motemix_directory::Epoch;
-use motemix_host::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, Sessions, SocketNetwork, SocketNode};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
 

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use motemix_host::store::sqlite::{self, Guarded, Layout};
-use motemix_host::store::{StoreError, own_folder};
+use motemix_os::store::sqlite::{self, Guarded, Layout};
+use motemix_os::store::{own_folder, StoreError};
 use motemix_object::Identity;
 use rusqlite::{Connection, params};
 

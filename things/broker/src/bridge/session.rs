@@ -333,7 +333,7 @@ fn host(host: &str, port: u16) -> String {
         return host.to_owned();
     }
     let inner = host.trim_start_matches('[').trim_end_matches(']');
-    match motemix_host::address::parse(&format!("[{inner}]:{port}")) {
+    match motemix_os::address::parse(&format!("[{inner}]:{port}")) {
         Ok(SocketAddr::V6(address)) if address.scope_id() != 0 => {
             format!("[{}%{}]", address.ip(), address.scope_id())
         }

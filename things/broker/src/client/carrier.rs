@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use motemix_coap::{CallId, Endpoint, Event, Request, Session, Settings};
-use motemix_host::address::lookup;
+use motemix_os::address::lookup;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket, UnixStream};
 use tokio::time::{sleep_until, timeout};

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use motemix_coap::{Code, Method, Request, format};
-use motemix_host::store::Message;
+use motemix_os::store::Message;
 use motemix_object::{SealedReading, UnverifiedRegistration};
 use motemix_readings::devices::Verdict;
 

@@ -144,7 +144,7 @@ impl Connections {
             tasks.push(tokio::spawn(listener.clone().accept_tcp(socket)));
         }
         if let Some(path) = local {
-            let socket: UnixListener = motemix_host::control::bind_private(path)?;
+            let socket: UnixListener = motemix_os::control::bind_private(path)?;
             tasks.push(tokio::spawn(listener.clone().accept_local(socket)));
         }
         let words = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| seed[at + index]));

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use motemix_coap::oscore::{
     BLOCK, Context, ContextId, Contexts, ECHO_LEN, NotStored, NumberStore, Numbers, Preshared,
 };
-use motemix_host::keys::SharedContext;
-use motemix_host::store::sqlite::{self, Guarded, Layout};
+use motemix_readings::keys::SharedContext;
+use motemix_os::store::sqlite::{self, Guarded, Layout};
 use motemix_object::Identity;
 use motemix_time::Instant;
 use rand_core::Rng as _;
@@ -97,7 +97,7 @@ pub(super) fn take_up(
         return Err(ServeError::Shared { file: folder.join(FOLDER), problem });
     }
     let reserved = Reserved::open(folder)?;
-    let mut rng = motemix_host::rng::HostRng::new()
+    let mut rng = motemix_os::rng::HostRng::new()
         .map_err(|error| ServeError::System("the platform has no entropy", error))?;
     let (mut devices, mut names) = (BTreeMap::new(), BTreeMap::new());
     for file in files {

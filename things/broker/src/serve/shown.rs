@@ -68,7 +68,7 @@ impl<S: Store + 'static> Shown<S> {
 }
 
 fn now() -> Moment {
-    Moment::from_millis(u64::try_from(motemix_host::clock::unix_time().as_millis()).unwrap_or(u64::MAX))
+    Moment::from_millis(u64::try_from(motemix_os::clock::unix_time().as_millis()).unwrap_or(u64::MAX))
 }
 
 impl<S: Store + 'static> View for Shown<S> {

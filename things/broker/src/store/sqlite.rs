@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use motemix_host::store::own_folder;
-use motemix_host::store::sqlite::{self, Guarded, Layout};
+use motemix_os::store::own_folder;
+use motemix_os::store::sqlite::{self, Guarded, Layout};
 use rusqlite::{Connection, OptionalExtension as _, Params, TransactionBehavior, params};
 
 use super::{Counters, Retention, Store, StoreError};

@@ -13,7 +13,7 @@ use motemix_broker::store::Retention;
 use motemix_broker::store::sqlite::Sqlite;
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response};
-use motemix_host::store::{Inbox, Message};
+use motemix_os::store::{Inbox, Message};
 use motemix_object::Credential;
 use motemix_readings::Devices;
 use motemix_readings::devices::Admitted;

@@ -1,6 +1,6 @@
 //! What became of the messages of an inbox.
 
-use motemix_host::store::{Message, StoreError};
+use motemix_os::store::{Message, StoreError};
 use motemix_object::Identity;
 use rusqlite::{OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};

@@ -11,9 +11,9 @@ use motemix_object::{
 use zeroize::Zeroizing;
 
 use super::card::{CARD_TITLE, OTHER, parse_other};
-use super::{KeyError, KeyProblem, file, fresh_seed, open, write_new};
-use crate::memory::wiped;
-use crate::store::file::open_itself;
+use motemix_os::key_file::{self as file, KeyError, KeyProblem, fresh_seed, write_new};
+use motemix_os::memory::wiped;
+use motemix_os::store::file::{open, open_itself};
 
 pub(super) const TITLE: &str = "motemix device key 1";
 const DEVICE: file::Kind = file::Kind {
@@ -206,7 +206,7 @@ mod tests {
             (format!("{TITLE}\nalgorithm es256\nseed {}\n", "ff".repeat(32)), 3),
         ] {
             let _ = std::fs::remove_file(&path);
-            crate::store::file::create(&path, 0o600, text.as_bytes()).unwrap();
+            motemix_os::store::file::create(&path, 0o600, text.as_bytes()).unwrap();
             match DeviceKey::load(&path).unwrap_err().problem {
                 KeyProblem::Malformed { line: said, .. } => assert_eq!(said, line, "{text}"),
                 other => panic!("{other}"),

@@ -6,8 +6,7 @@ use std::path::Path;
 use motemix_object::Identity;
 use zeroize::Zeroizing;
 
-use super::KeyError;
-use super::file;
+use motemix_os::key_file::{self as file, KeyError};
 
 const TITLE: &str = "motemix oscore context 1";
 const CONTEXT: file::Kind = file::Kind {
@@ -95,13 +94,13 @@ impl fmt::Debug for SharedContext {
 
 #[cfg(test)]
 mod tests {
-    use super::super::KeyProblem;
+    use motemix_os::key_file::KeyProblem;
     use super::*;
 
     fn load(lines: &str) -> Result<SharedContext, KeyError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate.context");
-        crate::store::file::create(&path, 0o600, format!("{TITLE}\n{lines}").as_bytes()).unwrap();
+        motemix_os::store::file::create(&path, 0o600, format!("{TITLE}\n{lines}").as_bytes()).unwrap();
         SharedContext::load(&path)
     }
 

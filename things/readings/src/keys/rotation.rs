@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 
 use motemix_object::{Identity, Signer as _, retire};
 
-use super::{DeviceKey, KeyError, KeyProblem};
-use crate::store::file;
+use super::DeviceKey;
+use motemix_os::key_file::{KeyError, KeyProblem};
+use motemix_os::store::file;
 
 /// Two credentials at their longest, and three signatures.
 const STATEMENT_LEN: usize = 4096;
@@ -491,7 +492,7 @@ mod tests {
                 assert!(!device.statement().exists(), "another key than the device's has signed");
                 fs::remove_file(link).unwrap();
                 if link == &device.path {
-                    crate::store::file::create(&device.path, 0o600, &kept).unwrap();
+                    motemix_os::store::file::create(&device.path, 0o600, &kept).unwrap();
                 }
             }
         }

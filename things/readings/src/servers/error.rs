@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use motemix_host::store::Doubt;
+use motemix_os::store::Doubt;
 use motemix_object::ObjectError;
 
 use crate::senml::InvalidSenml;

@@ -9,7 +9,7 @@ use motemix_broker::client::registration::{Registration, discovered, discovery, 
 use motemix_broker::client::{Address, Client, topics};
 use motemix_coap::link_format::Link;
 use motemix_coap::{Code, Method, Request, Response, format};
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::{
     Identity, MAX_REQUEST_PROOF_LEN, MAX_TEXT_LEN, OVERHEAD, Path, RequestDigest, Sealer, sign_request,
 };

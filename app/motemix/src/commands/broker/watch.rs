@@ -19,7 +19,7 @@ use follow::Topics;
 use look::{Looking, look};
 use motemix_broker::client::{ClientError, Observation};
 use motemix_coap::Response;
-use motemix_host::clock::unix_time;
+use motemix_os::clock::unix_time;
 use motemix_object::{Identity, IdentityLabel};
 use serde_json::json;
 use std::collections::HashMap;

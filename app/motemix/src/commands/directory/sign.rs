@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use motemix_crypto::PublicKey;
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime};
 use motemix_host::AuthorityKeyFile;
-use motemix_host::store::file;
+use motemix_os::store::file;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

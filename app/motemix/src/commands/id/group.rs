@@ -4,7 +4,7 @@ use super::{digits, key_as_json, not_written, source};
 use crate::cli::{IdGroupNew, IdGroupShow};
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_host::keys::GroupFile;
+use motemix_readings::keys::GroupFile;
 use motemix_object::{Group, Identity, PublicKey};
 use serde_json::json;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub fn new(args: &IdGroupNew) -> Result<(), Failure> {
     let group = of(&args.devices)?;
     let path = &args.group;
-    motemix_host::store::file::create(path, 0o644, group.to_string().as_bytes()).map_err(|error| {
+    motemix_os::store::file::create(path, 0o644, group.to_string().as_bytes()).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             return Failure::broken(format!(
                 "{}: there is a file already; remove it first if it is to be replaced",

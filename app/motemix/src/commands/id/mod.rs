@@ -19,7 +19,8 @@ use crate::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use draw::Code;
-use motemix_host::keys::{DeviceCard, DeviceKey, KeyProblem, describe, rotate};
+use motemix_readings::keys::{describe, rotate, DeviceCard, DeviceKey};
+use motemix_os::key_file::KeyProblem;
 use motemix_object::{
     Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other, OtherKind, PublicKey, cose_key, thumbprint,
 };
@@ -206,7 +207,7 @@ fn key_as_json(key: &PublicKey) -> Map<String, Value> {
 /// Writes a drawing, as a whole.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     may_draw(path)?;
-    motemix_host::store::file::replace(path, 0o644, bytes).map_err(|error| not_written(path, &error))
+    motemix_os::store::file::replace(path, 0o644, bytes).map_err(|error| not_written(path, &error))
 }
 
 /// A drawing takes the place of another drawing and of nothing else: whoever leaves out the first

@@ -9,8 +9,8 @@ use crate::cli::{
 use crate::failure::Failure;
 use crate::report::{self, Table};
 use anyhow::Context as _;
-use motemix_host::keys::{DeviceCard, DeviceKey};
-use motemix_host::rng::HostRng;
+use motemix_readings::keys::{DeviceCard, DeviceKey};
+use motemix_os::rng::HostRng;
 use motemix_object::{
     Audience, CHALLENGE_LEN, Group, Identity, IdentityLabel, MAX_MEMBERS, MAX_PUBLIC_KEY_LEN, ObjectError,
     Signer as _, claimed_members, claimed_possessor, claimed_retired,

@@ -5,7 +5,7 @@ use crate::cli::{IdPair, IdServers};
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, refused, unarmoured};
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::{Identity, IdentityLabel, PublicKey};
 use motemix_readings::servers::{Demanded, Paired};
 use motemix_readings::{Server, Servers};

@@ -1,7 +1,7 @@
 //! What commands are given: keys, cards, groups, identities and statements, in files and pipes.
 
 use crate::failure::Failure;
-use motemix_host::keys::{DeviceCard, DeviceKey, GroupFile, LONGEST_CARD};
+use motemix_readings::keys::{DeviceCard, DeviceKey, GroupFile, LONGEST_CARD};
 use motemix_object::IdentityLabel;
 use std::fs::File;
 use std::io::Read;

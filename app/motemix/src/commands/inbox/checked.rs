@@ -3,7 +3,7 @@
 use crate::commands::object::{kind, name};
 use crate::failure::Failure;
 use motemix_host::NodeConfig;
-use motemix_host::store::{Inbox, Message};
+use motemix_os::store::{Inbox, Message};
 use motemix_object::{Audience, Policy};
 use motemix_readings::devices::Verdict;
 use motemix_readings::{Device, Devices, Verifier};

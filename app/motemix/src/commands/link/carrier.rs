@@ -2,7 +2,7 @@
 
 use crate::cli::Neighbours;
 use crate::failure::Failure;
-use motemix_host::address::{refusal, text};
+use motemix_os::address::{refusal, text};
 use motemix_host::link::RadioSocket;
 use rand_core::Rng as _;
 use std::io::{Error, ErrorKind};

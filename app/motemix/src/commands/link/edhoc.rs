@@ -11,7 +11,7 @@ use super::{Us, in_hex, not_admitted};
 use crate::cli::Neighbours;
 use crate::failure::Failure;
 use known::Known;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{HANDSHAKE_OVERHEAD, carry};
 use motemix_neighbour::edhoc::{CipherSuite, CoseKey, Suite2};
 use motemix_neighbour::handshakes::{

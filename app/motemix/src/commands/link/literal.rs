@@ -3,7 +3,7 @@
 use super::router::{Heard, PLACES, refused};
 use crate::failure::Failure;
 use motemix_coap::{Account, FairTable};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
 use motemix_neighbour::suite::P256;

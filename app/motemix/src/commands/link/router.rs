@@ -12,7 +12,7 @@ use crate::report::{counted, printable};
 use anyhow::Context;
 use motemix_coap::oscore::edhoc::Bounds;
 use motemix_coap::{Account, FairTable, Standing};
-use motemix_host::memory;
+use motemix_os::memory;
 use motemix_neighbour::{PublicKey, Refused};
 use motemix_node::Instant;
 use serde_json::json;

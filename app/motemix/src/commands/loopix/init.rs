@@ -7,7 +7,7 @@ use crate::network::loopix;
 use crate::report;
 use anyhow::Context as _;
 use motemix_crypto::p224::Point;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_loopix::files::{MixEntry, NodeEntry, ProviderEntry, UserEntry, keys};
 use serde_json::json;
 

@@ -12,8 +12,8 @@ use crate::network::{
 use crate::program;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
-use motemix_host::rng::HostRng;
-use motemix_host::store::file;
+use motemix_os::rng::HostRng;
+use motemix_os::store::file;
 use motemix_loopix::files::{Config, NodeEntry, Profile, Settings, names};
 use serde::Serialize;
 use serde_json::{Value, json};

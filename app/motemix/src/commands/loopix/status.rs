@@ -3,8 +3,9 @@
 use crate::cli::LoopixStatus;
 use crate::failure::Failure;
 use crate::report::{self, Table};
-use motemix_host::control::{ControlClient, ControlError, ControlProblem, Request, Response};
-use motemix_host::store::file;
+use motemix_host::control::{ControlClient, Request, Response};
+use motemix_os::control::{ControlError, ControlProblem};
+use motemix_os::store::file;
 use motemix_loopix::files::NodeFiles;
 use motemix_loopix::runtime::control_socket;
 use serde_json::json;

@@ -12,7 +12,7 @@ use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
 use motemix_host::documents::{Documents, DocumentsError, Network};
 use motemix_host::health::State;
-use motemix_host::store::file;
+use motemix_os::store::file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::handover::{Commands, Handover, HandoverError, Replier, Settings};
 use motemix_host::config::BrokerConfig;
-use motemix_host::store::Message;
+use motemix_os::store::Message;
 use motemix_host::{NodeConfig, Replies, Trouble};
 use motemix_readings::Devices;
 use std::sync::Arc;

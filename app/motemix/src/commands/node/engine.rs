@@ -5,7 +5,7 @@ use crate::network::{Outcome, deliver};
 use crate::reading::{Bounds, OwnSensors, Program, Sensors, SignedReadings};
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
-use motemix_host::supervisor::Supervisor;
+use motemix_os::supervisor::Supervisor;
 use motemix_host::{Heard, NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
 use std::sync::mpsc;

@@ -4,7 +4,7 @@ use super::input;
 use crate::cli::{ObjectAuthorise, ObjectDevices, parse_identity};
 use crate::failure::Failure;
 use crate::report::{self, Table, counted};
-use motemix_host::store::{StoreError, StoreProblem};
+use motemix_os::store::{StoreError, StoreProblem};
 use motemix_object::Identity;
 use motemix_readings::devices::{Admitted, MAX_DEVICES};
 use motemix_readings::{Device, Devices};

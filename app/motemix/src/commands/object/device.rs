@@ -4,7 +4,7 @@ use super::{print, senml};
 use crate::cli::{Format, ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
 use crate::failure::Failure;
 use crate::report;
-use motemix_host::keys::DeviceKey;
+use motemix_readings::keys::DeviceKey;
 use motemix_object::{Algorithm, OVERHEAD, Path, Sealer, Signer as _, register as sign_registration};
 use motemix_readings::{Counter, jws};
 

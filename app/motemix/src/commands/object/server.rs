@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::reading;
 use crate::report;
 use anyhow::Context as _;
-use motemix_host::keys::DeviceKey;
-use motemix_host::rng::HostRng;
+use motemix_readings::keys::DeviceKey;
+use motemix_os::rng::HostRng;
 use motemix_object::{
     Command, Identity, IdentityLabel, MAX_TEXT_LEN, ObjectError, Pairing, PublicKey, To,
     command as sign_command, pair as seal_pairing,

@@ -10,7 +10,8 @@ use motemix_directory::{
     document_len_limit,
 };
 use motemix_host::documents::listed;
-use motemix_host::{NodeConfig, web};
+use motemix_host::NodeConfig;
+use motemix_os::web;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::rc::Rc;

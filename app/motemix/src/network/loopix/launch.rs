@@ -2,7 +2,7 @@
 
 use super::super::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
-use motemix_host::store::file;
+use motemix_os::store::file;
 use motemix_loopix::files::{NodeEntry, Role};
 use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The pieces of work that `motemix-lab bench` measures.
 
 use motemix_crypto::{Curve, PublicKey, Secret, hash};
-use motemix_host::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use motemix_sphinx::{
     HeaderBuilder, Host1k, Host2k, MessageId, MixKey, Mote, Mote5, NodeId, Packet, PathHop, Profile,
     ReplayError, ReplayFilter, ReplayTag, Shape,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_node::Instant;
 use rand_core::Rng as _;
 

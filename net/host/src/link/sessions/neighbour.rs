@@ -20,8 +20,8 @@ use motemix_neighbour::handshakes::{
 
 use super::counters::Told;
 use super::keys::SessionKeys;
-use crate::curve::HostCurve;
-use crate::rng::HostRng;
+use motemix_os::curve::HostCurve;
+use motemix_os::rng::HostRng;
 
 /// Packets that wait for one neighbour's key at most.
 const WAITING: usize = 64;

@@ -8,7 +8,7 @@ use motemix_node::Batch;
 use motemix_sphinx::{AuthenticBatch, FreshBatch, MixKey, Profile, UnwrappedBatch};
 use tokio::sync::Notify;
 
-use crate::memory;
+use motemix_os::memory;
 
 /// One step of a batch.
 pub(super) enum Work<P: Profile> {

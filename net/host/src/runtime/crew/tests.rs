@@ -9,9 +9,9 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::config::Limits;
-use crate::curve::HostCurve;
+use motemix_os::curve::HostCurve;
 use crate::link::Sources;
-use crate::rng::HostRng;
+use motemix_os::rng::HostRng;
 use crate::runtime::tables::Tables;
 
 const ME: NodeId = NodeId::new(0).unwrap();

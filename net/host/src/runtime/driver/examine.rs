@@ -14,7 +14,7 @@ use super::{Driver, node_config};
 use crate::control::DiskRoom;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
-use crate::keys::KeyProblem;
+use motemix_os::key_file::KeyProblem;
 use crate::link::SessionCounters;
 use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
@@ -22,7 +22,7 @@ use crate::runtime::patience::named_later;
 use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, find_me};
-use crate::store::{StoreError, StoreProblem};
+use motemix_os::store::{StoreError, StoreProblem};
 use silence::{LoopReturns, Silence};
 
 const TWO_MINUTES: Duration = Duration::from_mins(2);

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use motemix_node::{Journal, Node, Paths};
 use motemix_sphinx::Profile;
 
-use crate::clock::HostClock;
+use motemix_os::clock::HostClock;
 use crate::link::{Batch, FairQueue, Sources};
-use crate::rng::HostRng;
+use motemix_os::rng::HostRng;
 use crate::runtime::links;
 
 /// Sorts datagrams by their sources.

@@ -6,7 +6,8 @@ use std::io::ErrorKind;
 use motemix_directory::Epoch;
 
 use super::{ReplayLogs, path_of};
-use crate::store::{Mark, StoreError, StoreProblem};
+use crate::store::Mark;
+use motemix_os::store::{StoreError, StoreProblem};
 
 impl ReplayLogs {
     /// From now on `mark` says what the logs look like.

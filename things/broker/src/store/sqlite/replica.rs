@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use motemix_host::store::file;
-use motemix_host::store::sqlite::{self, Guarded, Layout, mark_as_used, put_aside, put_unused_aside};
+use motemix_os::store::file;
+use motemix_os::store::sqlite::{self, mark_as_used, put_aside, put_unused_aside, Guarded, Layout};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{LAYOUT, Sqlite};
@@ -204,7 +204,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use motemix_host::store::sqlite::{Adopted, adopt};
+    use motemix_os::store::sqlite::{adopt, Adopted};
 
     use super::*;
     use crate::state::Topic;

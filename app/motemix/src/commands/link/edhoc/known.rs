@@ -7,7 +7,7 @@
 use crate::commands::link::in_hex;
 use crate::failure::Failure;
 use motemix_coap::Source;
-use motemix_host::store::file;
+use motemix_os::store::file;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::suite::PUBLIC_KEY_LEN;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::report::counted;
 use motemix_coap::oscore::edhoc::Admission;
 use motemix_coap::{Account, FairTable, Standing};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, Protected, SecurityContext};
 use motemix_neighbour::handshakes::{Event, HandshakeDrop, Peer, is_message_1};
 use motemix_neighbour::{PublicKey, Refused};

@@ -5,7 +5,7 @@ use crate::cli::LinkSensor as Args;
 use crate::commands::link::sensor::{Air, LOOK, is_for_many, stopped, unacknowledged};
 use crate::commands::link::{Clock, in_hex, rng};
 use crate::failure::Failure;
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, OVERHEAD, SecurityContext};
 use motemix_neighbour::handshakes::{self, Event, HandshakeDrop, Peer, is_for_caller};
 use rand_core::Rng;

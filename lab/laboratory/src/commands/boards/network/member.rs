@@ -53,7 +53,7 @@ impl Board {
 
     /// Gives it the network, and starts it.
     pub fn begin(&mut self, document: &[u8], authority: &[u8; 32]) -> Result<()> {
-        let now = motemix_host::clock::unix_seconds();
+        let now = motemix_os::clock::unix_seconds();
         self.ask(&format!("time {}", now.0), "ok")?;
         self.ask(&format!("trust 1 {}", hex::encode(authority)), "ok")?;
         self.ask("document begin", "ok")?;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::shortfall;
 use crate::report::{self, Table};
 use anyhow::Result;
-use motemix_host::store::Inbox;
+use motemix_os::store::Inbox;
 use motemix_object::{Audience, Policy, SealedReading};
 use motemix_readings::{Accepted, Devices, Verifier};
 use serde::Serialize;

@@ -8,7 +8,7 @@
 use crate::failure::Failure;
 use anyhow::{Context, Result, bail};
 use motemix_crypto::p224::{Point, Scalar};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_loopix::files::{NodeEntry, Profile};
 use motemix_loopix::packet::{Format, Hop, Layer, Packet, create, forward};
 use motemix_loopix::wire::command::{Command, Next, Text, node_id};

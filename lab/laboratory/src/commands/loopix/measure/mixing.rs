@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::network::loopix::Size;
 use crate::report::{self, Table};
 use anyhow::{Context, Result, bail};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_lab::loopix::study::anonymity::network::Network;
 use motemix_lab::loopix::study::anonymity::record::{Event, Record};
 use motemix_lab::loopix::study::anonymity::{entropy, entropy_of_layers};

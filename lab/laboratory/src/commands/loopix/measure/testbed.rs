@@ -6,7 +6,7 @@ use crate::network::loopix::{self, Blueprint, Size, nodes_of};
 use crate::network::{NodeDir, bind_below};
 use anyhow::{Context, Result, bail};
 use motemix_host::control::{ControlClient, Request, Response};
-use motemix_host::rng::HostRng;
+use motemix_os::rng::HostRng;
 use motemix_loopix::files::{Config, NodeEntry, Profile, Role, Settings};
 use motemix_loopix::runtime::control_socket;
 use rustix::process::{Pid, Signal, kill_process};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use motemix_host::store::inbox::Arrival;
-use motemix_host::store::{Accepted, Doubt, Held, Inbox, Quota, StoreProblem};
+use motemix_os::store::inbox::Arrival;
+use motemix_os::store::{Accepted, Doubt, Held, Inbox, Quota, StoreProblem};
 
 const AT: Duration = Duration::from_millis(1_700_000_000_123);
 
