@@ -122,6 +122,16 @@ impl fmt::Debug for HostRng {
     }
 }
 
+/// A seed for a generator that is given one, from the platform's entropy.
+///
+/// # Errors
+/// The platform has none.
+pub fn seed() -> std::io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    rand_core::Rng::fill_bytes(&mut HostRng::new()?, &mut seed);
+    Ok(seed)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

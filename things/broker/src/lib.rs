@@ -14,11 +14,9 @@ pub mod bridge;
 mod broker;
 mod browser;
 mod caller;
-pub mod client;
 mod clock;
 mod context;
 pub mod directory;
-pub mod handover;
 mod moment;
 pub mod page;
 pub mod policy;
@@ -34,14 +32,7 @@ pub use moment::Moment;
 pub use policy::Policy;
 pub use state::{Change, State};
 pub use store::Store;
-pub use topics::property;
-
-/// From the platform's generator.
-fn seed() -> std::io::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    rand_core::Rng::fill_bytes(&mut motemix_os::rng::HostRng::new()?, &mut seed);
-    Ok(seed)
-}
+pub use motemix_broker_client::property;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

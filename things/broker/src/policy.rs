@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use motemix_broker_client::client::topics::OF_DEVICES;
 use motemix_object::{Identity, MAX_AUDIENCE_LEN, Policy as Freshness};
 use motemix_toml::FileError;
 
@@ -244,9 +245,6 @@ pub(crate) struct Topic<'t> {
     /// What is published there has the signature of the topic's device, and that is checked.
     pub(crate) is_signed: bool,
 }
-
-/// Before the first half of an identity in the names of a device's topics.
-pub(crate) const OF_DEVICES: &str = "devices/";
 
 /// The longest name of a network.
 const MAX_AUDIENCE: usize = MAX_AUDIENCE_LEN;

@@ -37,7 +37,8 @@ use motemix_time::Instant;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use crate::clock::Clock;
+use crate::clock;
+use motemix_broker_client::clock::{Clock, far};
 use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
 use connections::{Connections, Unseen};
@@ -161,7 +162,7 @@ impl<S: Store> Server<S> {
         listen: &Listen,
         inside: Inside,
     ) -> Result<(Self, Opened), ServeError> {
-        let seed = crate::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
+        let seed = motemix_os::rng::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
         let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
         let mut identities = Vec::new();
@@ -280,7 +281,7 @@ impl<S: Store> Server<S> {
             self.handle_inner(asked);
         }
         if !self.is_left_alone() {
-            self.broker.expire(self.clock.moment());
+            self.broker.expire(clock::moment());
         }
         self.fetches.begin(now, &mut self.broker, &mut self.datagrams);
         self.settle();
@@ -306,7 +307,7 @@ impl<S: Store> Server<S> {
         while let Some(Unseen { peer, address, count }) = self.connections.poll_unseen() {
             let local = address.is_none();
             let caller = Caller { peer, connected: address, proven: true, device: None, local };
-            if let Err(wait) = self.broker.count_unseen(self.clock.moment(), &caller, count) {
+            if let Err(wait) = self.broker.count_unseen(clock::moment(), &caller, count) {
                 self.connections.refuse_unseen(peer, now + Duration::from_secs(wait.into()));
             }
         }
@@ -321,14 +322,14 @@ impl<S: Store> Server<S> {
         if self.has_to_prove(&ticket, &caller, &request) {
             return self.datagrams.ask_for_proof(self.clock.now(), ticket);
         }
-        self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
+        self.broker.handle(clock::moment(), &caller, ticket, relation, request);
     }
 
     fn handle_inner(&mut self, asked: Asked) {
         let (ticket, request) = self.inside.ticket(asked);
         let relation = ticket.relation();
         let caller = Caller { peer: relation.peer, connected: None, proven: true, device: None, local: true };
-        self.broker.handle(self.clock.moment(), &caller, ticket, relation, request);
+        self.broker.handle(clock::moment(), &caller, ticket, relation, request);
     }
 
     /// Has the store keep what changed, and lets leave what may.
@@ -378,7 +379,7 @@ impl<S: Store> Server<S> {
                 Err(error) => return Err(error.to_string()),
             }
             let news = self.store.news().map_err(|error| error.to_string())?;
-            let settled = self.broker.again(self.clock.moment(), news);
+            let settled = self.broker.again(clock::moment(), news);
             self.leave(settled);
             if self.broker.changes().is_empty() {
                 return Ok(());
@@ -439,7 +440,7 @@ impl<S: Store> Server<S> {
     /// Who does not observe any more, and which devices have answered.
     fn events(&mut self) {
         while let Some(event) = self.datagrams.poll_event().or_else(|| self.connections.poll_event()) {
-            let now = self.clock.moment();
+            let now = clock::moment();
             match event {
                 Event::Gone(relation) => self.broker.end(&relation),
                 Event::Response { call, response } => {
@@ -464,7 +465,7 @@ impl<S: Store> Server<S> {
             store: self.store.counters(),
             oscore,
         });
-        let now = self.clock.moment();
+        let now = clock::moment();
         while let Some((topic, unpublished)) = self.broker.poll_unpublished() {
             self.inside.refused(now, topic, unpublished);
         }
@@ -481,7 +482,7 @@ impl<S: Store> Server<S> {
         if now >= self.next_tidy {
             let passed = self.tidied.map_or(Duration::ZERO, |before| now - before);
             (self.next_tidy, self.tidied) = (now + TIDY, Some(now));
-            if let Err(problem) = self.store.tidy(self.clock.moment(), passed) {
+            if let Err(problem) = self.store.tidy(clock::moment(), passed) {
                 tracing::error!(%problem, "old values stay");
             }
         }
@@ -490,11 +491,11 @@ impl<S: Store> Server<S> {
     fn wake(&self) -> tokio::time::Instant {
         let timers = [self.datagrams.poll_timeout(), self.connections.poll_timeout()];
         let timers = timers.into_iter().flatten().map(|at| self.clock.at(at));
-        let expiry = self.broker.next_expiry().map(|at| self.clock.at_moment(at));
+        let expiry = self.broker.next_expiry().map(|at| clock::at(at));
         // A store that refuses is not asked at once again: the broker would do nothing else.
         let expiry = expiry.map(|at| self.refused.as_ref().map_or(at, |(_, until)| at.max(*until)));
         // What others stored is looked for again where it could not be read.
         let news = self.no_news.as_ref().map(|(_, until)| *until);
-        timers.chain(expiry).chain(news).chain([self.next_tidy]).min().unwrap_or_else(|| self.clock.far())
+        timers.chain(expiry).chain(news).chain([self.next_tidy]).min().unwrap_or_else(far)
     }
 }

@@ -4,22 +4,16 @@ mod collection;
 mod configuration;
 mod data;
 mod properties;
-pub mod property;
 
 use motemix_coap::{Code, ETag, Method, Request, Response, format};
 use sha2::{Digest, Sha256};
+
+pub(crate) use motemix_broker_client::client::topics::{COLLECTION, DATA, DATA_TYPE};
 
 use crate::broker::Refused;
 use crate::context::Context;
 use crate::policy::{self, Operation};
 use crate::state::{Topic, TopicId, Value};
-
-/// The path of the collection.
-pub(crate) const COLLECTION: &str = "ps";
-/// The only resource type of topic data.
-pub(crate) const DATA_TYPE: &str = "core.ps.data";
-/// Below the collection, the path of all topic data.
-pub(crate) const DATA: &str = "data";
 
 /// How a request to a topic ends.
 pub(crate) enum Reply {

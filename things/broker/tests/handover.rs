@@ -7,7 +7,7 @@ mod receiver;
 use std::time::Duration;
 
 use building::*;
-use motemix_broker::handover::Commands;
+use motemix_broker_client::handover::Commands;
 use motemix_broker::property;
 use motemix_coap::{Code, Method, Request, format};
 use motemix_object::{Audience, Credential, SealedReading};

@@ -4,7 +4,7 @@ mod building;
 mod receiver;
 
 use building::*;
-use motemix_broker::handover::Commands;
+use motemix_broker_client::handover::Commands;
 use motemix_coap::{Code, Response};
 use receiver::*;
 use tokio::task::LocalSet;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use building::*;
 use futures_util::FutureExt as _;
-use motemix_broker::handover::Commands;
+use motemix_broker_client::handover::Commands;
 use motemix_coap::{Code, Method, Request, format, link_format};
 use motemix_os::store::Inbox;
 use motemix_object::{Credential, Freshness, Path};

@@ -3,7 +3,7 @@
 mod building;
 
 use building::*;
-use motemix_broker::client::topics;
+use motemix_broker_client::client::topics;
 use motemix_broker::state::Signed;
 use motemix_broker::store::{Retention, Sqlite};
 use motemix_broker::{Broker, Change, Policy, Refused, Store as _};

@@ -3,7 +3,7 @@
 use super::address::{ListenAddresses, of_each_family, of_host};
 use super::object::For;
 use clap::{Args, Subcommand};
-use motemix_broker::client::Address;
+use motemix_broker_client::client::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 #[cfg(feature = "nats")]

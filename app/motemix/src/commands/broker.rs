@@ -15,7 +15,7 @@ use crate::cli::{Broker, BrokerClient, For};
 use crate::failure::Failure;
 use crate::report;
 use anyhow::Context as _;
-use motemix_broker::client::{Address, Client, topics};
+use motemix_broker_client::client::{Address, Client, topics};
 use motemix_coap::{Code, Request, Response};
 use std::future::Future;
 

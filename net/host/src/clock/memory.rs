@@ -94,6 +94,8 @@ fn text_of(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use motemix_directory::UnixTime;
 

@@ -11,7 +11,7 @@ use tokio::net::{TcpStream, UdpSocket, UnixStream};
 use tokio::time::{sleep_until, timeout};
 
 use super::Address;
-use crate::clock::Clock;
+use crate::clock::{Clock, far};
 
 /// Own requests and observations at a time: more than whoever follows all devices of a list, or all
 /// topics that `motemix broker watch` takes, observes.
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Carrier {
 impl Carrier {
     pub(super) async fn connect(address: &Address) -> io::Result<Self> {
         let clock = Clock::start();
-        let seed = crate::seed()?;
+        let seed = motemix_os::rng::seed()?;
         let mut settings = Settings::default();
         (settings.calls, settings.body, settings.body_bytes) = (CALLS, BODY, 4 * BODY);
         let kind = match address {
@@ -136,7 +136,7 @@ impl Carrier {
         let Self { kind, clock, chunk, .. } = self;
         match kind {
             Kind::Datagrams { endpoint, socket, to } => {
-                let at = endpoint.poll_timeout().map_or_else(|| clock.far(), |at| clock.at(at));
+                let at = endpoint.poll_timeout().map_or_else(|| far(), |at| clock.at(at));
                 tokio::select! {
                     received = socket.recv(chunk) => if let Ok(len) = received {
                         // Whatever is wrong with it is counted there.
@@ -146,7 +146,7 @@ impl Carrier {
                 }
             }
             Kind::Connection { session, stream } => {
-                let at = session.poll_timeout().map_or_else(|| clock.far(), |at| clock.at(at));
+                let at = session.poll_timeout().map_or_else(|| far(), |at| clock.at(at));
                 tokio::select! {
                     // A broker that asks and asks is not listened to.
                     read = stream.read(chunk), if session.wants_more() => match read? {

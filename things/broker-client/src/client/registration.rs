@@ -54,11 +54,11 @@ pub fn discovered(response: &Response) -> Option<Path> {
 
 /// The link to the topic with a device's readings, and to its public key (RFC 8387 §7.3).
 pub fn link_to_readings(data: &[String], credential: &[u8]) -> Link {
-    let link = Link::new(&topics::reference(data)).with("rt", topics::TYPE);
+    let link = Link::new(&topics::reference(data)).with("rt", topics::DATA_TYPE);
     link.with("key", &base64url::encode(credential)).with_flag("obs")
 }
 
 /// The link to the topic with what is commanded to a device.
 pub fn link_to_commands(data: &[String]) -> Link {
-    Link::new(&topics::reference(data)).with("rt", topics::TYPE).with("if", topics::COMMANDS)
+    Link::new(&topics::reference(data)).with("rt", topics::DATA_TYPE).with("if", topics::COMMANDS)
 }

@@ -6,13 +6,18 @@ use minicbor::{Decoder, Encoder};
 use motemix_coap::{Method, Request, Response, format, link_format};
 use motemix_object::Identity;
 
-use crate::policy::OF_DEVICES;
-use crate::topics::{COLLECTION, DATA, DATA_TYPE, property};
+use crate::property;
 
 /// The interface of topics on which devices are commanded (RFC 6690, `if`).
 pub const COMMANDS: &str = "motemix.command";
-/// The resource type of topic data.
-pub const TYPE: &str = DATA_TYPE;
+/// The path of the collection.
+pub const COLLECTION: &str = "ps";
+/// The only resource type of topic data.
+pub const DATA_TYPE: &str = "core.ps.data";
+/// Below the collection, the path of all topic data.
+pub const DATA: &str = "data";
+/// Before the first half of an identity in the names of a device's topics.
+pub const OF_DEVICES: &str = "devices/";
 /// More topics than a search of one name or device finds.
 const MOST: usize = 1024;
 

@@ -5,6 +5,7 @@ use motemix_coap::{Request, Ticket};
 use motemix_time::Instant;
 
 use super::Server;
+use crate::clock;
 use crate::{Caller, Store};
 
 /// Requests a second that make the broker check a signature, or look at many registrations.
@@ -47,7 +48,7 @@ impl<S: Store> Server<S> {
         if caller.local || caller.device.is_some() || self.datagrams.is_proven(now, ticket) {
             return false;
         }
-        self.broker.is_crowded(self.clock.moment(), caller)
+        self.broker.is_crowded(clock::moment(), caller)
             || (self.broker.is_costly(request) && !self.unproven.take(now))
     }
 }

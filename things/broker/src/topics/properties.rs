@@ -7,7 +7,7 @@ use minicbor::encode::Write;
 use minicbor::{Decoder, Encoder};
 use motemix_object::Identity;
 
-use super::property::{
+use motemix_broker_client::property::{
     CONTENT_FORMAT, DATA_URI, DEVICE, EXPIRATION, INITIALIZE, MAX_SUBSCRIBERS, NAME, NEXT, OBSERVER_CHECK,
     RESOURCE_TYPE, TOPIC_TYPE,
 };

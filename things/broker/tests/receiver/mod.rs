@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_broker::Policy;
-use motemix_broker::client::{Address, Client};
-use motemix_broker::handover::{Commands, Handover, Replier, Settings};
+use motemix_broker_client::client::{Address, Client};
+use motemix_broker_client::handover::{Commands, Handover, Replier, Settings};
 use motemix_broker::serve::{Listen, Opened, Server, inside};
 use motemix_broker::store::Retention;
 use motemix_broker::store::sqlite::Sqlite;

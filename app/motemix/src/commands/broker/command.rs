@@ -6,7 +6,7 @@ use crate::commands::id::source;
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
 use crate::failure::Failure;
 use crate::report;
-use motemix_broker::client::topics;
+use motemix_broker_client::client::topics;
 use motemix_coap::{Method, format};
 use motemix_object::IdentityLabel;
 

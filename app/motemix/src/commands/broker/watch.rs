@@ -17,7 +17,7 @@ use crate::reading;
 use crate::report;
 use follow::Topics;
 use look::{Looking, look};
-use motemix_broker::client::{ClientError, Observation};
+use motemix_broker_client::client::{ClientError, Observation};
 use motemix_coap::Response;
 use motemix_os::clock::unix_time;
 use motemix_object::{Identity, IdentityLabel};

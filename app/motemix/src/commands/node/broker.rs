@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context as _;
-use motemix_broker::handover::{Commands, Handover, HandoverError, Replier, Settings};
+use motemix_broker_client::handover::{Commands, Handover, HandoverError, Replier, Settings};
 use motemix_host::config::BrokerConfig;
 use motemix_os::store::Message;
 use motemix_host::{NodeConfig, Replies, Trouble};

@@ -1,7 +1,7 @@
 //! One device's readings.
 
 use super::{AGAIN, Genuine, Shown, heard};
-use motemix_broker::client::{Client, ClientError, topics};
+use motemix_broker_client::client::{Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response, format};
 use motemix_object::{

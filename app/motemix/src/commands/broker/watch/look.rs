@@ -3,7 +3,7 @@
 use super::follow::{Follower, Numbers, Topics};
 use super::{AGAIN, Short, Shown, heard};
 use crate::failure::Failure;
-use motemix_broker::client::{Client, ClientError, topics};
+use motemix_broker_client::client::{Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Request, Response};
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl Looking {
     fn request(&self, count: usize) -> Request {
         let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
         // Links without a key cost nobody a proof, and say nothing here.
-        request.query = vec![format!("rt={}", topics::TYPE), "key=*".to_owned(), format!("count={count}")];
+        request.query = vec![format!("rt={}", topics::DATA_TYPE), "key=*".to_owned(), format!("count={count}")];
         request.query.extend(self.only.map(|only| format!("ep=MOTEMIX:ID:{}", hex::encode(only))));
         request
     }
