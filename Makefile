@@ -32,6 +32,7 @@ demo:
 demo-smart:
 	@echo '== demo-smart: the same with a broker, an application that checks each reading, and a command'
 	@scripts/setup rust
+	cargo build --locked --package motemix --package motemix-broker-program
 	cargo run --locked --package motemix -- demo --smart
 
 boards:
@@ -59,7 +60,7 @@ test-long:
 bench:
 	@echo '== bench: keep the machine quiet; the table appears after a few minutes'
 	@scripts/setup rust
-	cargo build --locked --release --package motemix --package motemix-lab
+	cargo build --locked --release --package motemix --package motemix-loopix-program --package motemix-lab
 	cargo run --locked --release --manifest-path lab/bench/Cargo.toml --target-dir $(BUILD)/bench-build -- --programs $(BUILD)/release
 
 lint:

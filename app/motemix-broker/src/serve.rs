@@ -1,9 +1,10 @@
 //! The broker and resource directory in the foreground.
 
-use crate::cli::{BrokerServer as Args, address};
-use crate::commands::node::end_with_parent;
-use crate::commands::{alive_until, refuse_root};
-use crate::failure::Failure;
+use motemix_program::cli::{BrokerServer as Args, address};
+use motemix_program::foreground::end_with_parent;
+use motemix_program::foreground::{alive_until, stopped};
+use motemix_program::owner::refuse_root;
+use motemix_program::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
@@ -20,10 +21,8 @@ use motemix_os::memory;
 use motemix_os::rng::HostRng;
 use motemix_os::supervisor::Supervisor;
 use rand_core::Rng as _;
-use std::future::Future;
 use std::path::Path;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 /// The socket for receivers of this machine, in the folder of the data.
@@ -46,6 +45,10 @@ pub fn serve(args: &Args) -> Result<(), Failure> {
         settings.replicas = args.replicas.unwrap_or(settings.replicas);
         let store = JetStream::open(&settings, data, policy.retention).map_err(store_failure)?;
         return runtime.block_on(run(args, data, store, policy, bridge));
+    }
+    #[cfg(not(feature = "nats"))]
+    if args.store.is_some() {
+        return Err(Failure::broken("--store: this program was built without NATS; build it with the feature `nats`"));
     }
     let store = Sqlite::open(data, policy.retention).map_err(store_failure)?;
     runtime.block_on(run(args, data, store, policy, bridge))
@@ -131,18 +134,6 @@ async fn tell(mut status: watch::Receiver<Status>) {
             told = trouble;
         }
     }
-}
-
-/// Done when the system asks the broker to stop.
-pub fn stopped() -> Result<impl Future<Output = ()>, Failure> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot heed signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot heed signals")?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 /// What can be mended in a file is broken; what the system refuses has failed.

@@ -1,8 +1,8 @@
 //! The motemix command-line program.
 
 use clap::Parser;
-use motemix::cli::Cli;
-use motemix::program;
+use motemix_program::cli::Cli;
+use motemix_program::program;
 use std::alloc::System;
 use std::process::ExitCode;
 use zeroizing_alloc::ZeroAlloc;
@@ -15,5 +15,5 @@ fn main() -> ExitCode {
     // Any command may read a key.
     motemix_os::memory::protect();
     let cli = Cli::parse();
-    program::run_in_format("motemix", &cli.log, cli.log_format, || motemix::run(cli.command))
+    program::run_in_format("motemix", &cli.logs.log, cli.logs.log_format, || motemix::run(cli.command))
 }

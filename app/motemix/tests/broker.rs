@@ -30,7 +30,7 @@ impl Broker {
     }
 
     fn at(listen: &str, data: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
             .args(["broker", "--listen", listen, "--data"])
             .arg(data)
             .args(more)

@@ -1,5 +1,4 @@
 //! Several brokers that store in one stream of NATS, killed and told of each other's updates.
-#![cfg(feature = "nats")]
 
 mod broker_load;
 #[path = "../../../things/broker-nats/tests/servers/mod.rs"]
@@ -93,7 +92,7 @@ fn two_brokers_are_one_for_those_who_publish_and_observe() {
 
 /// The first line that a broker says which runs on this folder and is not told of a stream.
 fn said_alone(data: &Path) -> String {
-    let mut broker = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut broker = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     broker.args(["broker", "--listen", "127.0.0.1:0", "--data"]).arg(data).stderr(Stdio::piped());
     let mut broker = broker.spawn().expect("it starts");
     let mut line = String::new();

@@ -35,7 +35,7 @@ impl Drop for Node {
 
 impl Node {
     fn start(config: &Path, environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.arg("node").arg("--config").arg(config).stdin(Stdio::null()).stdout(Stdio::null());
         command.env_remove("MOTEMIX_LOG").envs(environment.iter().copied());
         let node = Self { process: command.spawn().expect("the program starts"), config: config.to_owned() };

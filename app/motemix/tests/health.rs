@@ -277,7 +277,7 @@ impl Broker {
         fs::create_dir_all(data).unwrap();
         let config = data.join("broker.toml");
         fs::write(&config, format!("network = \"{network}\"\n")).unwrap();
-        let mut broker = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut broker = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         broker.args(["broker", "--listen", "127.0.0.1:0", "--data"]).arg(data).arg("--config").arg(config);
         Self(broker.stderr(Stdio::null()).spawn().unwrap())
     }

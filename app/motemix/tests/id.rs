@@ -236,7 +236,7 @@ fn a_proof_goes_through_a_pipe() {
     let once = challenge();
     let proof = motemix(["id", "prove", "possession", &kit.path("a"), "--challenge", &once]).succeeds();
     let file = kit.write("proof", &proof.replace('\n', "\r\n").to_uppercase());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     let card = kit.path("a.card");
     command.args(["id", "check", "possession", "-", "--identity", &card, "--challenge", &once]);
     let said = Run::by(command.stdin(Stdio::from(fs::File::open(file).unwrap()))).succeeds();
@@ -276,7 +276,7 @@ fn a_rotation_that_is_killed_leaves_the_old_key_or_the_new_one_with_the_statemen
         let before = kit.identity("a");
         let statement = kit.path(&format!("statement-{turn}"));
         let rotate = ["id", "rotate", &key, "--statement", &statement];
-        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
             .args(rotate)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -392,7 +392,7 @@ fn the_story_of_the_page_works_as_it_stands_there() {
     let (_, section) = page.split_once("## From the key to a command").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let commands: String = section.split("```").skip(1).step_by(2).collect();
-    let programs = PathBuf::from(env!("CARGO_BIN_EXE_motemix"));
+    let programs = PathBuf::from(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     let path = std::env::join_paths(
         std::iter::once(programs.parent().unwrap().to_owned())
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),

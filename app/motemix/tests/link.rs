@@ -74,7 +74,7 @@ impl Router {
     }
 
     fn listening(address: &str, words: &[String]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.args(["link", "router", "--json", "--listen", address]).args(words);
         Self::of(&mut command)
     }
@@ -200,7 +200,7 @@ struct Listening {
 
 impl Listening {
     fn start(listen: &str, to: &str, words: &[String]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.args(["link", "sensor", "--json", "--listen", listen, "--to", to]).args(words);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.env_remove("MOTEMIX_LOG").spawn().expect("the program starts");
@@ -430,7 +430,7 @@ fn a_sensor_goes_on_after_its_router_has_restarted() {
 fn restart_router(mode: &str) {
     let keys = Keys::new();
     let mut router = Router::start(&keys.of_router(mode));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["link", "sensor", "--to", &router.address]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut input, said) = (child.stdin.take().expect("piped"), lines(child.stdout.take().expect("piped")));
@@ -459,7 +459,7 @@ fn over_a_bad_channel(mode: &str) {
     let keys = Keys::new();
     let router = Router::start(&keys.of_router(mode));
     let relay = relay(&router.address);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["link", "sensor", "--to", &relay]).args(keys.of_sensor(mode));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
@@ -516,7 +516,7 @@ fn a_message_that_a_router_no_longer_acknowledges_ends_with_one_line_that_says_s
     for mode in KEYED {
         let keys = Keys::new();
         let mut router = Router::start(&keys.of_router(mode));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.args(["link", "sensor", "--to", &router.address]);
         command
             .args(keys.of_sensor(mode))

@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 fn motemix() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.env_remove("MOTEMIX_LOG_FORMAT").env_remove("MOTEMIX_LOG");
     command
 }

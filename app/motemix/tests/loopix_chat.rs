@@ -29,7 +29,7 @@ fn quiet_world(profile: &str, clients: &str) -> World {
 }
 
 fn chat(folder: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["loopix", "chat", "--dir"]).arg(folder).args(more).env_remove("MOTEMIX_LOG");
     command.stderr(Stdio::null());
     command

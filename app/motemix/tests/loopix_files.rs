@@ -205,7 +205,7 @@ fn a_full_disk_leaves_no_network_behind() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
         "ulimit -f 8; trap '' XFSZ; exec {} loopix net init {}/net",
-        env!("CARGO_BIN_EXE_motemix"),
+        motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
         folder.path().display()
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();

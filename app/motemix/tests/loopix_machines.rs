@@ -71,7 +71,7 @@ impl Machines {
 
     fn motemix(&mut self, name: &str) -> Command {
         let mut command = self.network.command(name);
-        command.arg(env!("CARGO_BIN_EXE_motemix")).env_remove("MOTEMIX_LOG");
+        command.arg(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).env_remove("MOTEMIX_LOG");
         command
     }
 

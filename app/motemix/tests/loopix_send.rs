@@ -18,7 +18,7 @@ fn folder(world: &World, name: &str) -> String {
 
 /// Runs a command of Loopix with lines on its stdin, until it ends by itself.
 fn told(word: &str, folder: &str, lines: &str) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["loopix", word, "--dir", folder]).env_remove("MOTEMIX_LOG");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();

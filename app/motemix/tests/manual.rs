@@ -5,7 +5,7 @@ mod program;
 use program::{Manual, motemix};
 
 fn manual() -> Manual {
-    Manual::read("motemix", env!("CARGO_BIN_EXE_motemix"))
+    Manual::read("motemix", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn nobody_else_may_write_what_a_command_makes_whatever_the_umask() {
         let run = |words: &[&str]| {
             let script = format!("umask {mask}; exec \"$0\" \"$@\"");
             let mut shell = Command::new("sh");
-            Run::by(shell.args(["-c", &script, env!("CARGO_BIN_EXE_motemix")]).args(words)).succeeds()
+            Run::by(shell.args(["-c", &script, motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]).args(words)).succeeds()
         };
         let (north, plant, loops, key) = (at("north"), at("plant"), at("loops"), at("key"));
         run(&["authority", "init", &north, "--network", "orchard", "--listen", "127.0.0.1:0"]);

@@ -26,7 +26,7 @@ fn a_message_is_acknowledged_and_lies_in_the_inbox() {
 
 /// Runs a line of the shell, in which `motemix` is this program.
 fn shell(line: &str) -> program::Run {
-    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_motemix")).parent().unwrap();
+    let folder = std::path::Path::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut bash = std::process::Command::new("bash");
     bash.args(["-o", "pipefail", "-c", line]).env("PATH", format!("{}:{path}", folder.display()));
@@ -252,7 +252,7 @@ fn a_copied_folder_whose_state_lies_elsewhere_ends_nobody_s_nodes() {
 fn a_node_that_was_started_by_hand_is_stopped_with_its_network() {
     let network = Network::init(&["--mean-delay", "10ms"]);
     let config = network.config("mote-1");
-    let mut node = std::process::Command::new(env!("CARGO_BIN_EXE_motemix"))
+    let mut node = std::process::Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
         .args(["node", "--config", config.to_str().unwrap()])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())

@@ -115,7 +115,7 @@ fn a_device_is_authorised_shows_its_key_and_is_believed_once() {
 fn bytes_pass_through_pipes() {
     let desk = Desk::new();
     desk.authorise();
-    let program = env!("CARGO_BIN_EXE_motemix");
+    let program = motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"));
     let (key, devices, reading) = (desk.text("mote.key"), desk.text("devices.db"), desk.text("reading.cbor"));
     let piped = |command: String| Run::by(Command::new("bash").args(["-o", "pipefail", "-c", &command]));
     piped(format!(
@@ -448,7 +448,7 @@ fn trust_on_first_use_says_what_it_is_worth() {
 
 /// Signs until it is killed; the numbers of what it has printed.
 fn numbers_until_killed(key: &Path, reading: &Path, after: std::time::Duration) -> Vec<u16> {
-    let program = env!("CARGO_BIN_EXE_motemix");
+    let program = motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"));
     let (key, reading) = (key.display(), reading.display());
     let command = format!("while true; do '{program}' object sign '{key}' '{reading}'; done");
     // The loop and the program in it are one group.

@@ -67,7 +67,7 @@ fn units_are_sound_and_leave_little_to_a_node() {
             assert!(text.lines().any(|found| found == line), "{unit} has no {line}");
         }
         // It need not be installed here.
-        let text = text.replace("/usr/bin/motemix", env!("CARGO_BIN_EXE_motemix"));
+        let text = text.replace("/usr/bin/motemix", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         let copy = folder.path().join(unit.replace('@', "@one"));
         fs::write(&copy, text).expect("a copy");
         let copy = copy.to_str().expect("UTF-8");
@@ -110,7 +110,7 @@ fn a_key_may_be_what_systemd_hands_to_the_service() {
     std::os::unix::fs::symlink(&key, &link).expect("a link");
     let reads_key = |credentials: Option<&Path>, mode| {
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("a key");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.args(["authority", "peers", dir, "--threshold", "2", other]);
         credentials.map(|folder| command.env("CREDENTIALS_DIRECTORY", folder));
         Run::by(&mut command)

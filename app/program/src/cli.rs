@@ -35,7 +35,7 @@ pub use loopix::{
     Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryInstall,
     LoopixDirectoryShow, LoopixInit, LoopixInitClient, LoopixInitMix, LoopixInitNode, LoopixInitProvider,
     LoopixMix, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode,
-    LoopixPreset, LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, LoopixTraffic, mean,
+    LoopixPreset, LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, LoopixTraffic, LONGEST_TIME as LONGEST_LOOPIX_TIME, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, NodeCommand, NodeInit, NodeRenewKeys, Send};
@@ -54,6 +54,15 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "motemix", version, max_term_width = 110, long_about = FIRST_STEPS, after_long_help = FURTHER_STEPS)]
 pub struct Cli {
+    #[command(flatten)]
+    pub logs: Logs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What is said of the work, and how.
+#[derive(Debug, Args)]
+pub struct Logs {
     /// What to log to stderr: a level, or levels of parts, for example `info` or
     /// `motemix_host=debug`.
     #[arg(
@@ -75,8 +84,6 @@ pub struct Cli {
         value_name = "FORMAT"
     )]
     pub log_format: LogFormat,
-    #[command(subcommand)]
-    pub command: Command,
 }
 
 /// What the program is, and the commands that a newcomer needs.

@@ -4,12 +4,14 @@ use crate::failure::Failure;
 use crate::report::printable_json;
 use anyhow::Context;
 use rustix::fs::Mode;
+use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -117,44 +119,100 @@ pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
 /// # Errors
 /// This is another program, and there is none beside it, or one of another version.
 pub fn of_nodes() -> anyhow::Result<PathBuf> {
-    // Networks start it once for each node; its version is asked once.
-    static IS_OURS: OnceLock<()> = OnceLock::new();
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let nodes = own.with_file_name(format!("motemix{}", std::env::consts::EXE_SUFFIX));
-    if nodes == own {
-        return Ok(nodes);
-    }
-    if !nodes.is_file() {
-        anyhow::bail!(
-            "{}: not found; nodes run in the program motemix, which belongs beside this one; {HOW_TO_GET_NODES}",
-            nodes.display()
-        );
-    }
-    if IS_OURS.get().is_none() {
-        check_version(&nodes)?;
-        IS_OURS.get_or_init(|| ());
-    }
-    Ok(nodes)
+    beside("motemix")
 }
 
-const HOW_TO_GET_NODES: &str = "`cargo build --package motemix` in the same profile puts it there, for an installed \
-                                one `cargo install --path app/motemix`";
+/// A program of motemix: this one, or the one of the same version beside it.
+///
+/// # Errors
+/// This is another program, and there is none beside it, or one of another version.
+pub fn beside(name: &'static str) -> anyhow::Result<PathBuf> {
+    // Networks start it once for each node; its version is asked once.
+    static IS_OURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let found = own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if found == own {
+        return Ok(found);
+    }
+    if !found.is_file() {
+        anyhow::bail!(
+            "{}: not found; this runs in the program {name}, which belongs beside this one; {}",
+            found.display(),
+            how_to_get(name)
+        );
+    }
+    let mut ours = IS_OURS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !ours.contains(&found) {
+        check_version(name, &found)?;
+        ours.push(found.clone());
+    }
+    Ok(found)
+}
+
+/// The folder of a program in the checkout, which has its name but for the laboratory's.
+fn how_to_get(name: &str) -> String {
+    let package = match name {
+        "motemix-broker" | "motemix-loopix" => format!("{name}-program"),
+        _ => name.to_owned(),
+    };
+    format!(
+        "`cargo build --package {package}` in the same profile puts it there, for an installed one `cargo install \
+         --path app/{name}`"
+    )
+}
 
 /// Both speak over sockets and files whose forms change between versions.
-fn check_version(nodes: &Path) -> anyhow::Result<()> {
-    let own = concat!("motemix ", env!("CARGO_PKG_VERSION"));
-    let asked = Command::new(nodes).arg("--version").stdin(Stdio::null()).output();
-    let asked = asked.with_context(|| format!("cannot run {}", nodes.display()))?;
+fn check_version(name: &str, program: &Path) -> anyhow::Result<()> {
+    let own = format!("{name} {}", env!("CARGO_PKG_VERSION"));
+    let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let asked = asked.with_context(|| format!("cannot run {}", program.display()))?;
     let said = String::from_utf8_lossy(&asked.stdout);
     let said = said.lines().next().unwrap_or("nothing");
     if said == own {
         return Ok(());
     }
     anyhow::bail!(
-        "{}: of another version: asked for its own it says {said}, and nodes have to run in {own}; \
-         {HOW_TO_GET_NODES}",
-        nodes.display()
+        "{}: of another version: asked for its own it says {said}, and this needs {own}; {}",
+        program.display(),
+        how_to_get(name)
     )
+}
+
+/// Has another program of motemix go on in this process, with the words that this one was given.
+/// Comes back with the reason if it cannot.
+pub fn become_program(name: &'static str) -> Failure {
+    let program = match beside(name) {
+        Ok(program) => program,
+        Err(error) => return Failure::broken(format!("{error:#}")),
+    };
+    let mut words = std::env::args_os();
+    let first = words.next().unwrap_or_else(|| "motemix".into());
+    let error = Command::new(&program).arg0(first).args(words).exec();
+    Failure::failed(format!("cannot run {}: {error}", program.display()))
+}
+
+/// What a program of motemix was given: its own words, or those of `motemix` with the name of a
+/// command among them, which says what it already is.
+pub fn own_words(command: &str) -> Vec<OsString> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    let is_motemix = words.first().is_some_and(|first| Path::new(first).file_stem() == Some("motemix".as_ref()));
+    if is_motemix && let Some(at) = place_of(command, &words) {
+        words.remove(at);
+    }
+    words
+}
+
+/// Where a command stands: no option that stands before it has a value of that name.
+fn place_of(command: &str, words: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?;
+        match word.to_str() {
+            Some("--log" | "--log-format") => at += 2,
+            Some(word) if word == command => return Some(at),
+            _ => at += 1,
+        }
+    }
 }
 
 /// Prints the script with which a shell completes the words of a program.

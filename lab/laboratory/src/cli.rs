@@ -131,7 +131,7 @@ mod tests {
             modes.get_default_values().to_vec()
         };
         let of_boards = default_of(Cli::command(), &["boards", "link"]);
-        assert_eq!(of_boards, default_of(motemix::cli::Cli::command(), &["link", "sensor"]));
+        assert_eq!(of_boards, default_of(motemix_program::cli::Cli::command(), &["link", "sensor"]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod firmware;
 
 use clap::Parser;
 // What this program shares with that of those who run networks.
-use motemix::{failure, network, program, report};
+use motemix_program::{failure, network, program, report};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

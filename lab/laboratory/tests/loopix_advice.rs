@@ -12,8 +12,6 @@ mod measured;
 mod memory;
 #[path = "advised/network.rs"]
 mod network;
-#[path = "../../../app/motemix/tests/program/ports.rs"]
-mod ports;
 mod program;
 #[path = "advised/tap.rs"]
 mod tap;

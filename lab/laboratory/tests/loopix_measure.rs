@@ -167,7 +167,7 @@ fn alone(beside: impl FnOnce(&Path)) -> (TempDir, Run) {
     let folder = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
     let alone = folder.path().join("motemix-lab");
     fs::hard_link(own, &alone).unwrap();
-    beside(&folder.path().join("motemix"));
+    beside(&folder.path().join("motemix-loopix"));
     let out = folder.path().join("out");
     let run = Run::of(text(&alone), ["loopix", "measure", "latency", "--quick", "--out", text(&out)]);
     (folder, run)
@@ -177,7 +177,7 @@ fn alone(beside: impl FnOnce(&Path)) -> (TempDir, Run) {
 fn without_the_program_of_the_nodes_it_says_how_to_get_it() {
     let (folder, run) = alone(|_| {});
     assert_eq!(run.status(), 1);
-    for words in [text(&folder.path().join("motemix: not found")), "cargo build --package motemix"] {
+    for words in [text(&folder.path().join("motemix-loopix: not found")), "cargo build --package motemix-loopix-program"] {
         assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
     }
 }
@@ -191,12 +191,12 @@ fn a_program_of_the_nodes_of_another_version_starts_no_node() {
             fs::set_permissions(nodes, PermissionsExt::from_mode(0o755)).unwrap();
         })
     };
-    let own = concat!("motemix ", env!("CARGO_PKG_VERSION"));
-    for said in ["motemix 0.0.9", "good morning"] {
+    let own = concat!("motemix-loopix ", env!("CARGO_PKG_VERSION"));
+    for said in ["motemix-loopix 0.0.9", "good morning"] {
         let (folder, run) = of_version(said);
         assert_eq!(run.status(), 1);
-        let nodes = folder.path().join("motemix");
-        for words in [text(&nodes), said, own, "cargo install --path app/motemix"] {
+        let nodes = folder.path().join("motemix-loopix");
+        for words in [text(&nodes), said, own, "cargo install --path app/motemix-loopix"] {
             assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
         }
         assert!(!folder.path().join("motemix.ran").exists(), "it was started");

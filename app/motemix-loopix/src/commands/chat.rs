@@ -10,10 +10,11 @@ mod plain;
 mod screen;
 mod talk;
 
-use super::super::refuse_root;
+use crate::chosen;
+use motemix_program::owner::refuse_root;
 use super::node::{failure, open};
-use crate::cli::LoopixChat;
-use crate::failure::Failure;
+use motemix_program::cli::LoopixChat;
+use motemix_program::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::files::Role;
 use motemix_loopix::runtime::{self, Event, Handle, Options, RuntimeError};
@@ -39,7 +40,7 @@ pub fn chat(args: &LoopixChat) -> Result<(), Failure> {
     let name = args.name.clone().unwrap_or_else(|| files.own.name().to_owned());
     let talk = Talk::new(&name, files.own.name());
     let mut options = Options::default();
-    options.profile = args.profile.map(Into::into);
+    options.profile = args.profile.map(chosen::profile);
     options.listen = args.listen;
     options.report_every = Some(REPORT_EVERY);
     let (handle, requests) = runtime::handle();

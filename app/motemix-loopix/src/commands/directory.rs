@@ -1,10 +1,11 @@
 //! `motemix loopix directory`.
 
-use super::super::refuse_root;
-use crate::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
-use crate::failure::Failure;
-use crate::network::{NetworkDir, loopix};
-use crate::report::{self, Table, counted};
+use motemix_program::owner::refuse_root;
+use motemix_program::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
+use motemix_program::failure::Failure;
+use crate::network;
+use motemix_program::network::NetworkDir;
+use motemix_program::report::{self, Table, counted};
 use motemix_crypto::p224::Point;
 use motemix_loopix::files::{Directory, NodeEntry, Role, install_directory, names};
 use serde_json::{Value, json};
@@ -15,9 +16,9 @@ pub fn build(args: &LoopixDirectoryBuild) -> Result<(), Failure> {
     let built = match &args.dir {
         Some(dir) => {
             refuse_root(dir)?;
-            loopix::build(&NetworkDir::new(dir), out)?
+            network::build(&NetworkDir::new(dir), out)?
         }
-        None => loopix::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
+        None => network::build_of(&args.files, out.unwrap_or(names::DATABASE.as_ref()))?,
     };
     let directory = built.directory;
     let changes = built.before.as_ref().map(|before| Changes::between(Some(before), &directory));

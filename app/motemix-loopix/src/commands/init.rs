@@ -1,10 +1,11 @@
 //! `motemix loopix init`: one node of a network whose other nodes are on other machines.
 
 use super::directory::address;
-use crate::cli::{LoopixInit, LoopixInitNode};
-use crate::failure::Failure;
-use crate::network::loopix;
-use crate::report;
+use motemix_program::cli::{LoopixInit, LoopixInitNode};
+use motemix_program::failure::Failure;
+use crate::chosen;
+use crate::network;
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_crypto::p224::Point;
 use motemix_os::rng::HostRng;
@@ -33,9 +34,9 @@ fn place(args: &LoopixInitNode) -> (String, String, u16) {
 }
 
 fn make(args: &LoopixInitNode, entry: impl FnOnce(Point) -> NodeEntry) -> Result<(), Failure> {
-    let preset = args.traffic.chosen()?;
+    let preset = chosen::preset_of(&args.traffic)?;
     let mut rng = HostRng::new().context("the system has no random numbers")?;
-    let own = loopix::init_node(&args.dir, &preset, entry, &mut rng)?;
+    let own = network::init_node(&args.dir, &preset, entry, &mut rng)?;
     let (role, profile, key) = (own.role().name(), preset.profile, hex::encode(own.public_key().compress()));
     let public = keys::public_file(&args.dir, own.role());
     if args.json {

@@ -9,8 +9,8 @@ mod renew;
 mod send;
 mod status;
 
-use crate::cli::{Loopix, LoopixDirectory, LoopixNet};
-use crate::failure::Failure;
+use motemix_program::cli::{Loopix, LoopixDirectory, LoopixNet};
+use motemix_program::failure::Failure;
 
 pub fn run(command: &Loopix) -> Result<(), Failure> {
     match command {

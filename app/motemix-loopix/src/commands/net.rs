@@ -1,16 +1,17 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
-use super::super::net::{DownRows, How};
-use super::super::{refuse_others, refuse_root};
+use motemix_program::network::{DownRows, How};
+use motemix_program::owner::{refuse_others, refuse_root};
 use super::directory::address;
-use crate::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
-use crate::failure::Failure;
-use crate::network::loopix::{self, Blueprint, Preset, Size};
-use crate::network::{
+use motemix_program::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
+use motemix_program::failure::Failure;
+use crate::chosen;
+use crate::network::{self, Blueprint, Preset, Size};
+use motemix_program::network::{
     NetworkDir, NodeDir, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
 };
-use crate::program;
-use crate::report::{self, Progress, Table};
+use motemix_program::program;
+use motemix_program::report::{self, Progress, Table};
 use anyhow::Context;
 use motemix_os::rng::HostRng;
 use motemix_os::store::file;
@@ -24,7 +25,7 @@ use std::time::Instant;
 const HIGHEST_PORT: u16 = 32_767;
 
 pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
-    let Preset { profile, config } = args.traffic.chosen()?;
+    let Preset { profile, config } = chosen::preset_of(&args.traffic)?;
     let size =
         Size { mixes: args.mixes, layers: args.layers, providers: args.providers, clients: args.clients };
     let mut rng = HostRng::new().context("the system has no random numbers")?;
@@ -39,9 +40,9 @@ pub fn init(args: &LoopixNetInit) -> Result<(), Failure> {
     // All nodes are ours, and look at once at what comes.
     settings.originals.start_s = 0;
     let blueprint = Blueprint { size, addresses: &addresses, config: &config, settings };
-    let network = loopix::init(&args.dir, &blueprint, &mut rng)?;
+    let network = network::init(&args.dir, &blueprint, &mut rng)?;
     if args.json {
-        let nodes: Vec<_> = loopix::nodes_of(&network)?.iter().map(|(node, _)| node.name()).collect();
+        let nodes: Vec<_> = network::nodes_of(&network)?.iter().map(|(node, _)| node.name()).collect();
         return Ok(report::print_json(&json!({
             "dir": network.path(), "nodes": nodes, "profile": profile
         }))?);
@@ -59,7 +60,7 @@ pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
     let folder = file::typed(&args.dir.path);
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let network = NetworkDir::new(&args.dir.path);
-    let nodes = loopix::nodes_of(&network)?;
+    let nodes = network::nodes_of(&network)?;
     refuse_root(network.path())?;
     refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
@@ -81,17 +82,17 @@ pub fn up(args: &LoopixNetUp) -> Result<(), Failure> {
             )));
         }
     }
-    let program = program::of_nodes()?;
+    let program = program::beside("motemix-loopix")?;
     let mut progress = Progress::new(missing.len() as u64);
     let mut launched = Vec::new();
     for (row, node, entry) in missing {
         let events = node.events();
-        launched.push((row, loopix::launch(&program, node, entry)?, events));
+        launched.push((row, network::launch(&program, node, entry)?, events));
     }
     let until = Instant::now() + args.timeout;
     for (position, (row, node, events)) in launched.iter_mut().enumerate() {
         progress.at(position as u64, &format!("waiting for {}", node.name()));
-        let ready = loopix::wait_until_ready(node, events, until).map_err(|error| {
+        let ready = network::wait_until_ready(node, events, until).map_err(|error| {
             anyhow::anyhow!(
                 "{error:#}; the others go on: once it is mended, `motemix loopix net up {folder}` starts what is \
                  missing, and `motemix loopix net down {folder}` stops all"
@@ -136,7 +137,7 @@ impl Up {
 
 pub fn down(args: &LoopixNetDown) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
-    let nodes = loopix::folders(&network)?;
+    let nodes = network::folders(&network)?;
     refuse_others(network.path())?;
     let _lock = network.lock().map_err(Failure::failed)?;
     let mut rows = DownRows::default();
@@ -161,12 +162,12 @@ pub fn status(args: &LoopixNetStatus) -> Result<(), Failure> {
     let mut table = Table::new(["node", "role", "pid", "address", "profile"]);
     let (mut rows, mut said, mut down, mut unreadable) = (Vec::new(), Vec::new(), 0, None);
     let known = |node: &NodeDir| {
-        let entry = loopix::entry_of(node)?;
+        let entry = network::entry_of(node)?;
         let config = Config::load(&node.path().join(names::CONFIG)).map_err(Failure::broken)?;
         let settings = Settings::of_node(node.path(), &config).map_err(Failure::broken)?;
         Ok::<_, Failure>((entry, settings.profile))
     };
-    for node in loopix::folders(&NetworkDir::new(&args.dir.path))? {
+    for node in network::folders(&NetworkDir::new(&args.dir.path))? {
         let (known, found) = (known(&node), process_of(&node));
         let mut row =
             Row { name: node.name(), role: None, pid: None, address: None, profile: None, problem: None };

@@ -4,10 +4,11 @@ pub mod event;
 mod input;
 mod printer;
 
-use super::super::node::end_with_parent;
-use super::super::refuse_root;
-use crate::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
-use crate::failure::Failure;
+use crate::chosen;
+use motemix_program::foreground::end_with_parent;
+use motemix_program::owner::refuse_root;
+use motemix_program::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
+use motemix_program::failure::Failure;
 use motemix_os::memory;
 use motemix_os::store::file;
 use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Profile, Role};
@@ -22,7 +23,7 @@ pub fn mix(args: &LoopixMix) -> Result<(), Failure> {
 
 pub fn provider(args: &LoopixProvider) -> Result<(), Failure> {
     let files = open(&args.node.folder.path, Role::Provider)?;
-    let profile = args.node.profile.map_or(files.settings.profile, Into::into);
+    let profile = args.node.profile.map_or(files.settings.profile, chosen::profile);
     if args.push && profile != Profile::Fork2018 {
         return Err(Failure::broken(format!(
             "--push: only nodes of fork-2018 know it; these speak {profile}: leave it out, or choose --profile fork-2018"
@@ -61,7 +62,7 @@ pub fn open(dir: &Path, role: Role) -> Result<NodeFiles, Failure> {
 
 fn options(args: &LoopixNode) -> Options {
     let mut options = Options::default();
-    options.profile = args.profile.map(Into::into);
+    options.profile = args.profile.map(chosen::profile);
     options.listen = args.listen;
     options.report_every = args.stats;
     options

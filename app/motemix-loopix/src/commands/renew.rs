@@ -1,10 +1,10 @@
 //! `motemix loopix renew`: a new key for a node.
 
-use super::super::refuse_root;
+use motemix_program::owner::refuse_root;
 use super::node::failure;
-use crate::cli::LoopixRenew;
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::cli::LoopixRenew;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use motemix_loopix::files::keys;
 use motemix_loopix::runtime;
 use serde_json::json;

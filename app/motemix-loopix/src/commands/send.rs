@@ -1,10 +1,10 @@
 //! `motemix loopix send`: one message of a client.
 
 use super::node::{failure, open};
-use crate::cli::LoopixSend as Args;
-use crate::commands::send::message;
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::cli::LoopixSend as Args;
+use motemix_program::input::message;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use anyhow::Context;
 use motemix_host::control::{ControlClient, Request, Response};
 use motemix_os::control::{ControlError, ControlProblem};

@@ -1,8 +1,8 @@
 //! `motemix loopix status`: what a running node counts.
 
-use crate::cli::LoopixStatus;
-use crate::failure::Failure;
-use crate::report::{self, Table};
+use motemix_program::cli::LoopixStatus;
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table};
 use motemix_host::control::{ControlClient, Request, Response};
 use motemix_os::control::{ControlError, ControlProblem};
 use motemix_os::store::file;

@@ -2,7 +2,7 @@
 //! hand in.
 
 use super::directory::Built;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_loopix::files::{Directory, NodeEntry, Role, keys};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! Makes the files of a Loopix network.
 
-use super::super::NetworkDir;
-use super::super::folder::{check_sockets, make, make_whole};
+use motemix_program::network::NetworkDir;
+use motemix_program::network::{check_sockets, make, make_whole};
 use super::Preset;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_crypto::p224::{Point, Scalar};
 use motemix_loopix::files::config::Form;
 use motemix_loopix::files::{

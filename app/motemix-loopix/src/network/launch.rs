@@ -1,6 +1,6 @@
 //! Starts the process of a node and waits until it says that it is ready.
 
-use super::super::{Launched, NodeDir, log_file};
+use motemix_program::network::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
 use motemix_os::store::file;
 use motemix_loopix::files::{NodeEntry, Role};
@@ -21,7 +21,7 @@ const EARLY_EVENTS: u64 = 1 << 16;
 /// process it is.
 pub fn launch(program: &Path, node: NodeDir, entry: NodeEntry) -> Result<Launched<NodeEntry>> {
     let mut command = Command::new(program);
-    command.args(["--log", "info", "loopix", entry.role().name(), "--dir"]).arg(node.path());
+    command.args(["--log", "info", entry.role().name(), "--dir"]).arg(node.path());
     let events = node.events();
     // Emptied, so that an earlier process's words are not taken for this one's.
     let out = file::open_to_append(&events).and_then(|out| out.set_len(0).map(|()| out));
@@ -68,7 +68,7 @@ pub fn wait_until_ready(launched: &mut Launched<NodeEntry>, events: &Path, until
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{NetworkDir, process_of, terminate};
+    use motemix_program::network::{NetworkDir, process_of, terminate};
     use super::*;
     use motemix_crypto::p224::Point;
     use motemix_loopix::files::UserEntry;
@@ -127,7 +127,7 @@ mod tests {
 
         // The test is the parent, so somebody has to collect the process for it to have ended.
         let waiting = std::thread::spawn(move || while launched.has_ended().unwrap().is_none() {});
-        assert_eq!(terminate(&node, PATIENCE).unwrap(), super::super::super::Stopped::Terminated);
+        assert_eq!(terminate(&node, PATIENCE).unwrap(), motemix_program::network::Stopped::Terminated);
         waiting.join().unwrap();
         assert!(!node.pid().exists());
         assert!(process_of(&node).unwrap().is_none());

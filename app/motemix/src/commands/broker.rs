@@ -1,35 +1,33 @@
-//! `motemix broker`: the broker and resource directory, and who talks to it.
+//! `motemix broker register`, `publish`, `watch` and `command`: who talks to a broker.
 //!
 //! ```text
 //! device:      register ─ publish ┐
-//! receiver:    ([broker] in node.toml) ─ broker (serve) ─ watch: look up, observe, verify
+//! receiver:    ([broker] in node.toml) ─ broker (motemix-broker) ─ watch: look up, observe, verify
 //! server:      command ───────────┘
 //! ```
 
 mod command;
 mod device;
-mod serve;
 mod watch;
 
-use crate::cli::{Broker, BrokerClient, For};
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::cli::{BrokerClient, For};
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_broker_client::client::{Address, Client, topics};
 use motemix_coap::{Code, Request, Response};
 use std::future::Future;
 
-pub fn broker(args: &Broker) -> Result<(), Failure> {
-    match &args.client {
-        None => serve::serve(&args.server),
-        Some(BrokerClient::Register(args)) => run(device::register(args)),
-        Some(BrokerClient::Publish(args)) => run(device::publish(args)),
-        Some(BrokerClient::Watch(args)) => run(watch::watch(args)),
-        Some(BrokerClient::Command(args)) => run(command::command(args)),
+pub fn run(client: &BrokerClient) -> Result<(), Failure> {
+    match client {
+        BrokerClient::Register(args) => until_done(device::register(args)),
+        BrokerClient::Publish(args) => until_done(device::publish(args)),
+        BrokerClient::Watch(args) => until_done(watch::watch(args)),
+        BrokerClient::Command(args) => until_done(command::command(args)),
     }
 }
 
-fn run(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn until_done(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("cannot start")?.block_on(work)
 }

@@ -11,10 +11,10 @@ mod network;
 mod smart;
 mod summary;
 
-use crate::cli::Demo as Args;
-use crate::failure::Failure;
-use crate::program::on_interrupt;
-use crate::report::Progress;
+use motemix_program::cli::Demo as Args;
+use motemix_program::failure::Failure;
+use motemix_program::program::on_interrupt;
+use motemix_program::report::Progress;
 use figures::Figures;
 use network::{DemoNetwork, NAME};
 use smart::Smart;

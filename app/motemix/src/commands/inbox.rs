@@ -2,11 +2,11 @@
 
 mod checked;
 
-use super::load_config;
-use crate::cli::Inbox as Args;
-use crate::failure::Failure;
-use crate::reading;
-use crate::report::{self, Table};
+use motemix_program::options::load_config;
+use motemix_program::cli::Inbox as Args;
+use motemix_program::failure::Failure;
+use motemix_program::reading;
+use motemix_program::report::{self, Table};
 use checked::Check;
 pub use checked::Checked;
 use motemix_os::store::{Inbox, Message};

@@ -18,16 +18,16 @@ mod told;
 pub use router::router;
 pub use sensor::sensor;
 
-use crate::cli::{LinkIdentity, Mode, Neighbours};
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::cli::{LinkIdentity, Mode, Neighbours};
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use anyhow::Context;
 use motemix_host::keys::{create_neighbour_key, load_neighbour_key};
 use motemix_os::rng::HostRng;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::diet::settled::{Admission, Identity};
 use motemix_neighbour::suite::P256;
-use motemix_node::Instant;
+use motemix_time::Instant;
 use std::net::SocketAddr;
 use std::path::Path;
 

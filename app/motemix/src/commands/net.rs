@@ -2,20 +2,20 @@
 
 mod status;
 
-use super::{load_config, refuse_others, refuse_root};
-use crate::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
-use crate::failure::Failure;
-use crate::network::documents::Calendar;
-use crate::network::{
-    Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, Stopped, bind, check_empty,
+use motemix_program::options::load_config;
+use motemix_program::owner::{refuse_others, refuse_root};
+use motemix_program::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::Calendar;
+use motemix_program::network::{DownRows, How, 
+    Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, bind, check_empty,
     check_name, check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken,
     presence, tcp_taken, udp_taken, without_cover,
 };
-use crate::report::{self, Progress, Table};
+use motemix_program::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
 use motemix_os::store::file;
-use motemix_loopix::files::names;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub fn init(args: &NetInit) -> Result<(), Failure> {
         metrics: &metrics,
         loss: 0.0,
     };
-    let (network, capacity) = crate::network::init(&args.dir, &blueprint)?;
+    let (network, capacity) = motemix_program::network::init(&args.dir, &blueprint)?;
     let warning = without_cover(&args.size, &args.traffic, hops(profile));
     if args.json {
         let names: Vec<_> = nodes.iter().map(|node| &node.name).collect();
@@ -89,7 +89,7 @@ type Configured = (NodeDir, Result<NodeConfig, Failure>);
 /// The nodes of a network. If the configuration of one is broken, the others can be shown and
 /// stopped.
 fn nodes_of(network: &NetworkDir) -> Result<Vec<Configured>, Failure> {
-    if network.path().join(names::DATABASE).exists() && !network.authority_public_key().exists() {
+    if network.path().join(LOOPIX_DIRECTORY).exists() && !network.authority_public_key().exists() {
         let folder = network.path().display();
         return Err(Failure::broken(format!("{folder}: is a Loopix network; use `motemix loopix net`")));
     }
@@ -182,26 +182,8 @@ struct Up {
     how: How,
 }
 
-/// How it came to be there.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum How {
-    Started,
-    #[serde(rename = "was_running")]
-    Ran,
-    #[serde(rename = "no_answer")]
-    Silent,
-}
-
-impl How {
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Ran => "was running",
-            Self::Silent => "no answer",
-        }
-    }
-}
+/// What a network of Loopix has and one of motemix has not.
+const LOOPIX_DIRECTORY: &str = "example.db";
 
 pub fn down(args: &NetDown) -> Result<(), Failure> {
     let network = NetworkDir::new(&args.dir.path);
@@ -211,47 +193,17 @@ pub fn down(args: &NetDown) -> Result<(), Failure> {
     let (mut rows, mut broken) = (DownRows::default(), None);
     for (node, config) in nodes {
         let stopped = match config {
-            Ok(config) => crate::network::stop(&node, &config, args.timeout),
+            Ok(config) => motemix_program::network::stop(&node, &config, args.timeout),
             // It cannot be asked, and its process is known.
             Err(error) => {
                 broken = broken.or(Some(error));
-                crate::network::terminate(&node, args.timeout)
+                motemix_program::network::terminate(&node, args.timeout)
             }
         };
         rows.add(&node, stopped);
     }
     rows.finish(args.dir.json)?;
     broken.map_or(Ok(()), Err)
-}
-
-/// What `net down` tells: of each node, how it ended or why it did not.
-#[derive(Default)]
-pub(super) struct DownRows(Vec<DownRow>);
-
-#[derive(Serialize)]
-struct DownRow {
-    name: String,
-    /// `null` if it was not stopped.
-    stopped: Option<Stopped>,
-    problem: Option<String>,
-}
-
-impl DownRows {
-    pub(super) fn add(&mut self, node: &NodeDir, stopped: anyhow::Result<Stopped>) {
-        let problem = stopped.as_ref().err().map(|error| format!("{error:#}"));
-        self.0.push(DownRow { name: node.name(), stopped: stopped.ok(), problem });
-    }
-
-    /// Prints them, and fails if nodes were not stopped.
-    pub(super) fn finish(self, json: bool) -> Result<(), Failure> {
-        let mut table = Table::new(["node", "how"]);
-        for row in &self.0 {
-            table.row([row.name.clone(), row.stopped.map_or("not stopped", Stopped::words).to_owned()]);
-        }
-        print(json, &self.0, &table)?;
-        let problems: Vec<_> = self.0.into_iter().filter_map(|row| row.problem).collect();
-        if problems.is_empty() { Ok(()) } else { Err(Failure::failed(problems.join("; "))) }
-    }
 }
 
 fn text(number: Option<u32>) -> String {
@@ -263,8 +215,8 @@ pub fn renew(args: &NetRenew) -> Result<(), Failure> {
     refuse_root(network.path())?;
     if args.early {
         // The early epoch is like the latest document, and those after it go on as it does.
-        crate::network::renew(&network, 1, args.links)?;
-        let Early { epoch, begins, is_new } = crate::network::renew_early(&network)?;
+        motemix_program::network::renew(&network, 1, args.links)?;
+        let Early { epoch, begins, is_new } = motemix_program::network::renew_early(&network)?;
         if args.dir.json {
             let signed: Vec<_> = is_new.then_some(epoch.0).into_iter().collect();
             return Ok(report::print_json(
@@ -279,7 +231,7 @@ pub fn renew(args: &NetRenew) -> Result<(), Failure> {
         };
         return Ok(report::print(text.as_bytes())?);
     }
-    let signed = crate::network::renew(&network, args.epochs, args.links)?;
+    let signed = motemix_program::network::renew(&network, args.epochs, args.links)?;
     let signed: Vec<_> = signed.into_iter().map(|epoch| epoch.0).collect();
     if args.dir.json {
         return Ok(report::print_json(&json!({ "signed": signed }))?);

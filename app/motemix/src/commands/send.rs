@@ -1,27 +1,26 @@
 //! `motemix send`: one message and its acknowledgement.
 
 use super::object::one_to_send;
-use super::{load_config, refuse_root_as_node};
-use crate::cli::Send as Args;
-use crate::failure::Failure;
-use crate::network::{Outcome, RECEIVER, deliver};
-use crate::reading;
-use crate::report;
-use anyhow::Context;
+use motemix_program::options::load_config;
+use motemix_program::owner::refuse_root_as_node;
+use motemix_program::cli::Send as Args;
+use motemix_program::failure::Failure;
+use motemix_program::network::{Outcome, RECEIVER, deliver};
+use motemix_program::input::message;
+use motemix_program::reading;
+use motemix_program::report;
 use motemix_host::NodeConfig;
 use motemix_host::control::ControlClient;
 use motemix_os::control::{ControlError, ControlProblem};
 use motemix_readings::senml::Pack;
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 /// After that somebody who waits wants to know what for.
 const SLOW: Duration = Duration::from_secs(2);
-/// More than any packet carries; the node says how much that is.
-const MOST_INPUT: u64 = 1 << 16;
 
 pub fn send(args: &Args) -> Result<(), Failure> {
     let config = load_config(&args.config.path)?;
@@ -89,21 +88,4 @@ fn tell_if_slow(to: &str) -> mpsc::Sender<()> {
         }
     });
     waiting
-}
-
-/// The bytes to send; without a text, or with `-`, they are on stdin.
-pub fn message(text: Option<&str>) -> Result<Vec<u8>, Failure> {
-    let data = match text {
-        Some(text) if text != "-" => text.as_bytes().to_vec(),
-        _ => {
-            let mut data = Vec::new();
-            std::io::stdin().take(MOST_INPUT).read_to_end(&mut data).context("cannot read stdin")?;
-            data
-        }
-    };
-    if data.is_empty() {
-        // Most often a command before the pipe has failed.
-        return Err(Failure::broken("nothing to send: the message is empty; give a text, or pipe one in"));
-    }
-    Ok(data)
 }

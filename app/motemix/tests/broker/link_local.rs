@@ -38,7 +38,7 @@ fn whoever_is_on_the_link_is_reached_by_the_name_of_the_interface() {
     let mut machines = Namespaces::new();
     let here = address(&mut machines, "broker");
     address(&mut machines, "sensor");
-    let program = env!("CARGO_BIN_EXE_motemix");
+    let program = motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"));
 
     let listen = format!("[{here}%eth]:5683");
     let log = fs::File::create(at("log")).expect("a log");

@@ -25,7 +25,7 @@ impl Broker {
     }
 
     pub fn start_with(data: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
             .args(["broker", "--listen", "[::1]:0", "--data"])
             .arg(data)
             .args(more)

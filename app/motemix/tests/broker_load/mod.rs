@@ -42,7 +42,7 @@ impl Broker {
 
     /// Begins where it was before, on the same port.
     pub fn begin(&mut self) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
             .args(["broker", "--listen", &self.address.to_string(), "--data"])
             .arg(self.data())
             .arg("--config")

@@ -63,7 +63,7 @@ fn where_no_file_can_be_locked_each_program_says_what_the_system_said() {
 
     let library = without_locks(folder.path());
     let run = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         // Whoever does not fail would go on.
         command.args(words).env("LD_PRELOAD", &library);
         let run = Run::by(&mut command);

@@ -38,7 +38,7 @@ fn observer(router: &str) -> (String, Seen) {
 
 /// A sensor that says one line after another, with these words more.
 fn says(to: &str, words: &[String], lines: &[String]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["link", "sensor", "--to", to]).args(words);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
@@ -288,7 +288,7 @@ fn whoever_is_met_is_kept_below_a_line_without_an_end() {
 fn on_a_full_disk(words: &[String]) -> Command {
     let mut command = Command::new("sh");
     // Blocks of 512 or 1,024 bytes. A write beyond fails, and does not end the program.
-    command.args(["-c", "ulimit -f 2; trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    command.args(["-c", "ulimit -f 2; trap '' XFSZ; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
     command.args(words);
     command
 }
@@ -332,7 +332,7 @@ fn a_full_disk_loses_nobody_who_was_met_and_whoever_is_new_is_not_trusted() {
     // A router goes on, and says so once.
     let listens = [&words(["link", "router", "--json", "--listen", "[::1]:0"])[..], &with("router")].concat();
     let mut router = Router::of(&mut on_a_full_disk(&listens));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+    let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
     command.args(["link", "sensor", "--to", &router.address]).args(keys.of_sensor("edhoc"));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -361,7 +361,7 @@ fn a_program_that_dies_while_it_keeps_somebody_leaves_the_file_as_it_was() {
     let router = Router::start(&keys.of_router("edhoc"));
     let of_sensor = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", &known]);
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -c 0; ulimit -f 2; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    command.args(["-c", "ulimit -c 0; ulimit -f 2; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
     command.args(["link", "sensor", "--to", &router.address]).args(&of_sensor);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -389,7 +389,7 @@ fn a_key_for_which_there_is_no_room_is_not_made() {
     let keys = Keys::new();
     let path = keys.path("new");
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_motemix")]);
+    command.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
     let run = Run::by(command.args(["link", "identity", &path]));
     assert!(run.status() == 2 && run.stdout().is_empty() && run.stderr().contains(&path), "{}", run.stderr());
     assert!(!std::path::Path::new(&path).exists());

@@ -140,7 +140,7 @@ pub struct Process {
 
 impl Process {
     pub fn start(role: &str, folder: &Path, more: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.args(["loopix", role, "--dir"]).arg(folder).args(more).env_remove("MOTEMIX_LOG");
         command.envs(environment.iter().copied());
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();

@@ -147,7 +147,7 @@ fn a_command_that_nobody_could_read_is_said_to_be_lost() {
     let words = ["object", "obey", &valve.0.text("valve.key"), &valve.0.text("command")];
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let lost = Run::by_into(Command::new(env!("CARGO_BIN_EXE_motemix")).args(words).stdout(writer));
+    let lost = Run::by_into(Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).args(words).stdout(writer));
     lost.fails(1, &["cannot write to stdout", "counts as obeyed", "sign it again"]);
     valve.obey("@command").fails(1, &["it is an old one"]);
 }
@@ -280,7 +280,7 @@ fn no_command_is_obeyed_twice_whenever_the_program_is_killed() {
     for turn in 0..8 {
         valve.command("command", "@server.key", &[]);
         let before = fs::read(&list).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_motemix"))
+        let mut child = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
             .args(["object", "obey", &key, &valve.0.text("command")])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

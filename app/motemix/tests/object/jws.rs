@@ -35,7 +35,7 @@ fn a_twin_is_believed_once_and_shares_its_numbers_with_the_compact_form() {
 #[test]
 fn a_twin_passes_through_pipes_on_an_anonymous_path() {
     let desk = registered();
-    let program = env!("CARGO_BIN_EXE_motemix");
+    let program = motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"));
     let (key, devices) = (desk.text("mote.key"), desk.text("devices.db"));
     for raw in ["", "--raw"] {
         let command = format!(

@@ -196,7 +196,7 @@ impl World {
 
     /// The program as it runs at the operator's.
     pub fn motemix(&mut self, folder: &str) -> Command {
-        let program = env!("CARGO_BIN_EXE_motemix");
+        let program = motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"));
         let mut command = match &mut self.place {
             Place::Loopback(_) => ending_with_the_story(program),
             Place::Apart(namespaces) => {

@@ -1,17 +1,12 @@
 //! The program under test, as a user runs it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-mod manual;
 pub mod memory;
-mod ports;
-mod run;
 mod running;
 
 #[allow(unused_imports, reason = "each test file uses a part")]
 pub use {
-    manual::Manual,
-    ports::Ports,
-    run::{Run, wait_until},
+    motemix_testbed::{Manual, Ports, Run, wait_until},
     running::Running,
 };
 
@@ -26,7 +21,7 @@ use tempfile::TempDir;
 
 /// Runs the program with these words.
 pub fn motemix<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(words: I) -> Run {
-    Run::of(env!("CARGO_BIN_EXE_motemix"), words)
+    Run::of(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")), words)
 }
 
 /// With these the wall clock alone is another one, as if somebody had set it.

@@ -64,7 +64,7 @@ impl Running {
 
     /// Starts a node that was killed; it ends with the value returned.
     pub fn restart(&self, node: &str) -> Restarted {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_motemix"));
+        let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         command.arg("node").arg("--config").arg(self.0.config(node));
         command.stdin(Stdio::null()).stdout(Stdio::null()).env_remove("MOTEMIX_LOG");
         let restarted = Restarted(command.spawn().expect("the program starts"));

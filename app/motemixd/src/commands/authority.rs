@@ -10,13 +10,14 @@
 
 mod status;
 
-use crate::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
-use crate::commands::node::end_with_parent;
-use crate::commands::{of_option, refuse_root};
-use crate::failure::Failure;
-use crate::network::{documents, hops, make_whole};
-use crate::program;
-use crate::report;
+use motemix_program::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
+use motemix_program::foreground::end_with_parent;
+use motemix_program::options::of_option;
+use motemix_program::owner::refuse_root;
+use motemix_program::failure::Failure;
+use motemix_program::network::{documents, hops, make_whole};
+use motemix_program::program;
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_authority::config::Peer;
 use motemix_authority::store::{Store, Taken};

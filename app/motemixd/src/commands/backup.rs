@@ -14,11 +14,11 @@
 //! Mix keys and replay logs are not in it: a node that has them a second time would unwrap packets
 //! a second time.
 
-use super::load_config;
-use crate::cli::{Adopt, Backup, Restore};
-use crate::failure::Failure;
-use crate::network::{NetworkDir, check_empty, check_sockets, make_whole};
-use crate::report::{self, counted};
+use motemix_program::options::load_config;
+use motemix_program::cli::{Adopt, Backup, Restore};
+use motemix_program::failure::Failure;
+use motemix_program::network::{NetworkDir, check_empty, check_sockets, make_whole};
+use motemix_program::report::{self, counted};
 use anyhow::Context as _;
 use motemix_directory::{Epoch, UnixTime};
 use motemix_os::clock::{unix_seconds, unix_time};

@@ -4,11 +4,11 @@ mod sign;
 
 pub use sign::sign;
 
-use super::load_config;
-use crate::cli::{DirectoryShow, DirectoryVerify};
-use crate::failure::Failure;
-use crate::network::documents::{DocumentFile, list, now, parse_authority};
-use crate::report::{self, Table};
+use motemix_program::options::load_config;
+use motemix_program::cli::{Directory, DirectoryShow, DirectoryVerify};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{DocumentFile, list, now, parse_authority};
+use motemix_program::report::{self, Table};
 use motemix_authority::AuthorityConfig;
 use motemix_authority::config::FILE as AUTHORITY_FILE;
 use motemix_directory::{Authorities, AuthorityKey, DocumentNode, NetworkDocument, Role, UnixTime};
@@ -17,6 +17,14 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
+
+pub fn run(command: &Directory) -> Result<(), Failure> {
+    match command {
+        Directory::Show(args) => show(args),
+        Directory::Verify(args) => verify(args),
+        Directory::Sign(args) => sign(args),
+    }
+}
 
 pub fn show(args: &DirectoryShow) -> Result<(), Failure> {
     let (documents, file) = locate(&args.path);

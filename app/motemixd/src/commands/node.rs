@@ -5,14 +5,16 @@ mod commands;
 pub mod engine;
 mod init;
 
-use super::{load_config, refuse_root_as_node};
-use crate::cli::{Node as Args, NodeCommand};
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::options::load_config;
+use motemix_program::owner::refuse_root_as_node;
+use motemix_program::cli::{Node as Args, NodeCommand};
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use anyhow::Context;
 use listenfd::ListenFd;
 use motemix_os::memory;
-use rustix::process::{Signal, getppid, set_parent_process_death_signal, setsid};
+use motemix_program::foreground::end_with_parent;
+use rustix::process::setsid;
 use std::net::UdpSocket;
 use std::path::Path;
 
@@ -40,7 +42,7 @@ fn renew_keys(config: &Path) -> Result<(), Failure> {
     let config = load_config(config)?;
     refuse_root_as_node(&config)?;
     // One that runs goes on with the keys that it has in its memory.
-    if crate::network::status(&config).is_ok() {
+    if motemix_program::network::status(&config).is_ok() {
         return Err(Failure::failed(format!("{}: the node runs; stop it first", config.name)));
     }
     let from = motemix_host::renew_keys(&config).map_err(engine::failure)?;
@@ -50,17 +52,6 @@ fn renew_keys(config: &Path) -> Result<(), Failure> {
         config.name
     );
     Ok(report::print(text.as_bytes())?)
-}
-
-/// Has the kernel end this process when its parent ends.
-pub fn end_with_parent() -> Result<(), Failure> {
-    let parent = getppid();
-    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot follow the parent process")?;
-    // It may have ended before the kernel knew that it matters.
-    if getppid() != parent {
-        return Err(Failure::failed("the parent process has ended"));
-    }
-    Ok(())
 }
 
 /// The UDP sockets that a service manager or `motemix demo` has opened for this process.

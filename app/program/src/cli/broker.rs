@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 use motemix_broker_client::client::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-#[cfg(feature = "nats")]
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -62,13 +61,11 @@ pub struct BrokerServer {
     /// further servers after commas, and the network's name after a slash (broker by default). Each
     /// broker has a folder of its own, with a copy. A server that does not listen yet is waited
     /// for, for a minute. By default a broker stores in its folder alone.
-    #[cfg(feature = "nats")]
-    #[arg(long, value_name = "URL")]
+        #[arg(long, value_name = "URL")]
     pub store: Option<NatsUrl>,
     /// How many servers keep a stream that is made: 1, 3 or 5. By default 3 if three servers are
     /// named, and 1 otherwise.
-    #[cfg(feature = "nats")]
-    #[arg(long, value_name = "COUNT", requires = "store")]
+        #[arg(long, value_name = "COUNT", requires = "store")]
     pub replicas: Option<usize>,
     /// Ends when the process that started it ends.
     #[arg(long, hide = true)]
@@ -200,7 +197,6 @@ pub struct BrokerCommand {
 }
 
 /// Servers of NATS and the name of a network.
-#[cfg(feature = "nats")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsUrl {
     /// `host` or `host:port`.
@@ -209,7 +205,6 @@ pub struct NatsUrl {
     pub name: String,
 }
 
-#[cfg(feature = "nats")]
 impl FromStr for NatsUrl {
     type Err = String;
 

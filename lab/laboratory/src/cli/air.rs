@@ -1,7 +1,7 @@
 //! `motemix-lab air`.
 
 use clap::Args;
-use motemix::cli::address::of_host;
+use motemix_program::cli::address::of_host;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use crate::firmware::Purpose;
 use clap::{Args, Subcommand};
-use motemix::cli::{Mode, parse_probability};
+use motemix_program::cli::{Mode, parse_probability};
 use motemix_mcu::Core;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::{LoopixMeasuring, LoopixMessages};
 use clap::Args;
-use motemix::cli::{LoopixPreset, mean};
+use motemix_program::cli::{LoopixPreset, mean};
 use std::path::PathBuf;
 use std::time::Duration;
 

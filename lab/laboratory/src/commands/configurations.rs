@@ -8,7 +8,7 @@ use super::loopix::rows::{Day, targets};
 use super::sim::Interrupt;
 use crate::cli::Configurations as Args;
 use crate::failure::Failure;
-use crate::network::loopix::Preset;
+use motemix_loopix_program::network::Preset;
 use crate::report::{self, Progress, Table};
 use anyhow::Context;
 use motemix_lab::loopix::study::anonymity::measures::{Known, Linkability, MOST_MESSAGES, best_guess_after};

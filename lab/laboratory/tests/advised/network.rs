@@ -3,11 +3,11 @@
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2⁵³")]
 
 use crate::measured::Measured;
-use crate::ports::Ports;
+use motemix_testbed::Ports;
 use crate::program::wait_until;
 use crate::tap::{Loss, Tap};
 use chacha20::ChaCha8Rng;
-use motemix::network::loopix::{Blueprint, Size, init, nodes_of};
+use motemix_loopix_program::network::{Blueprint, Size, init, nodes_of};
 use motemix_loopix::files::{Config, NodeEntry, Profile, Role, Settings};
 use rand_core::{Rng as _, SeedableRng as _};
 use serde_json::Value;

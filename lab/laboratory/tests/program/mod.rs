@@ -1,11 +1,6 @@
 //! The program under test, as a user runs it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-#[path = "../../../../app/motemix/tests/program/manual.rs"]
-mod manual;
-#[path = "../../../../app/motemix/tests/program/run.rs"]
-mod run;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,35 +8,11 @@ use std::process::Command;
 use tempfile::TempDir;
 
 #[allow(unused_imports, reason = "each test file uses a part")]
-pub use {
-    manual::Manual,
-    run::{Run, wait_until},
-};
+pub use motemix_testbed::{Manual, Run, wait_until};
 
-/// Sees to it that the program in which nodes run is beside this one, and not older than its
-/// sources. `scripts/run-tests` has built it with the tests of all packages; alone it has other
-/// features, and is built anew.
+/// Sees to it that the programs in which nodes run are beside this one.
 pub fn build_nodes() {
-    let folder = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).parent().expect("a folder");
-    if std::env::var_os("MOTEMIX_PROGRAMS_ARE_BUILT").is_some() || is_current(&folder.join("motemix")) {
-        return;
-    }
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--locked", "--quiet", "--package", "motemix", "--target-dir"]);
-    build.arg(folder.parent().expect("a folder of folders"));
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    assert!(build.status().expect("cargo starts").success(), "the program of the nodes is not built");
-}
-
-/// Whether a program is newer than every source that cargo has noted beside it.
-fn is_current(program: &Path) -> bool {
-    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    let Ok(noted) = fs::read_to_string(program.with_extension("d")) else { return false };
-    let built = changed(program);
-    let sources = noted.split_once(": ").map_or("", |(_, sources)| sources);
-    built.is_some() && sources.split_whitespace().all(|source| changed(Path::new(source)) <= built)
+    motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix-lab"));
 }
 
 /// Copies by a process of its own. The kernel runs no file that somebody has open for writing, and
@@ -66,11 +37,13 @@ impl Installed {
         installed
     }
 
-    /// Puts the program of the nodes beside it.
+    /// Puts the programs of the nodes beside it.
     pub fn with_nodes(self) -> Self {
         build_nodes();
-        let nodes = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).with_file_name("motemix");
-        copy_program(&nodes, &self.path().join("bin/motemix"));
+        for name in ["motemix", "motemix-loopix"] {
+            let nodes = Path::new(env!("CARGO_BIN_EXE_motemix-lab")).with_file_name(name);
+            copy_program(&nodes, &self.path().join("bin").join(name));
+        }
         self
     }
 

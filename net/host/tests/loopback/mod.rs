@@ -22,10 +22,8 @@ use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_os::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
 
-#[path = "../../../../app/motemix/tests/program/ports.rs"]
-mod ports;
 
-use ports::Ports;
+use motemix_testbed::Ports;
 
 pub const FIRST_EPOCH: u32 = 7;
 pub const NAMES: [&str; 6] = ["mix-1", "mix-2", "mix-3", "mix-4", "receiver", "sender"];

@@ -1,6 +1,6 @@
 //! What is said, as it travels: `CHAT10:10:50 <name> text`.
 
-use crate::report::printable;
+use motemix_program::report::printable;
 use std::time::Duration;
 
 /// Tells what is said from other messages.

@@ -2,7 +2,7 @@
 
 use super::Running;
 use super::talk::Talk;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::runtime::Event;
 use std::io::{BufRead, Write};

@@ -4,8 +4,8 @@
 use super::Running;
 use super::editor::Editor;
 use super::talk::{Cover, Entry, Talk, ago};
-use crate::failure::Failure;
-use crate::report::printable;
+use motemix_program::failure::Failure;
+use motemix_program::report::printable;
 use anyhow::Context;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -2,7 +2,7 @@
 
 use super::super::node::event::as_json;
 use super::line::Line;
-use crate::report::printable;
+use motemix_program::report::printable;
 use motemix_loopix::role::Counters;
 use motemix_loopix::runtime::{Event, Handle, Stopped, Totals};
 use motemix_loopix::wire::message::Encoding;

@@ -1,7 +1,7 @@
 //! What a client is told on stdin.
 
 use super::printer::Lines;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::runtime::Handle;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
 //! A command, put where the device's receiver looks for it.
 
 use super::{ask, connect, said_by_broker};
-use crate::cli::BrokerCommand;
+use motemix_program::cli::BrokerCommand;
 use crate::commands::id::source;
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use motemix_broker_client::client::topics;
 use motemix_coap::{Method, format};
 use motemix_object::IdentityLabel;

@@ -1,10 +1,10 @@
 //! A device that registers and publishes by itself.
 
 use super::{ask_as, connect, hint, said_by_broker};
-use crate::cli::{BrokerPublish, BrokerRegister, For};
+use motemix_program::cli::{BrokerPublish, BrokerRegister, For};
 use crate::commands::object::senml;
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use motemix_broker_client::client::registration::{Registration, discovered, discovery, link_to_readings};
 use motemix_broker_client::client::{Address, Client, topics};
 use motemix_coap::link_format::Link;

@@ -10,11 +10,11 @@ mod follow;
 mod look;
 
 use super::connect;
-use crate::cli::BrokerWatch;
+use motemix_program::cli::BrokerWatch;
 use crate::commands::id::source;
-use crate::failure::Failure;
-use crate::reading;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::reading;
+use motemix_program::report;
 use follow::Topics;
 use look::{Looking, look};
 use motemix_broker_client::client::{ClientError, Observation};
@@ -65,7 +65,7 @@ struct Counted {
 }
 
 pub async fn watch(args: &BrokerWatch) -> Result<(), Failure> {
-    let interrupted = super::serve::stopped()?;
+    let interrupted = motemix_program::foreground::stopped()?;
     let mut interrupted = std::pin::pin!(interrupted);
     let only = args.device.as_deref().map(source::label).transpose()?.map(|label| match label {
         IdentityLabel::Full(identity) => identity.short(),

@@ -1,15 +1,15 @@
 //! The network of a demonstration: its folder, its sockets and its processes.
 
 use super::figures::Figures;
-use crate::cli::{Demo as Args, Traffic};
+use motemix_program::cli::{Demo as Args, Traffic};
 use crate::commands::inbox::Checked;
-use crate::failure::Failure;
-use crate::network::documents::Calendar;
-use crate::network::{
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::Calendar;
+use motemix_program::network::{
     Blueprint, Duty, Launched, Lifetime, NetworkDir, PlannedNode, RECEIVER, ask, bind, check_paths, hops,
     init, loopback, plan, without_cover,
 };
-use crate::report::Progress;
+use motemix_program::report::Progress;
 use anyhow::Context;
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
@@ -137,7 +137,7 @@ impl DemoNetwork {
                     return Err(Failure::failed(format!("{name} ended by itself ({exit}): {words}")));
                 }
                 // A node that is too busy to answer has counted at least what it said last time.
-                if let Ok(status) = crate::network::status(&running.config) {
+                if let Ok(status) = motemix_program::network::status(&running.config) {
                     node.last = Figures::default();
                     node.last.add(&status);
                 }

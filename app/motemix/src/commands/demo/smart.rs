@@ -8,10 +8,10 @@
 
 mod application;
 
-use crate::failure::Failure;
-use crate::network::{NetworkDir, RECEIVER};
-use crate::program;
-use crate::report::{Progress, Table};
+use motemix_program::failure::Failure;
+use motemix_program::network::{NetworkDir, RECEIVER};
+use motemix_program::program;
+use motemix_program::report::{Progress, Table};
 use anyhow::Context as _;
 use application::Application;
 pub use application::Seen;

@@ -2,8 +2,8 @@
 
 use super::figures::{ELAPSED, Figures, ROUND_TRIP};
 use super::smart::SmartSummary;
-use crate::cli::{Demo as Args, Profile};
-use crate::report::{self, Table, shortfall};
+use motemix_program::cli::{Demo as Args, Profile};
+use motemix_program::report::{self, Table, shortfall};
 use anyhow::Result;
 use motemix_host::link::PAYLOAD_OVERHEAD;
 use motemix_sphinx::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};

@@ -1,7 +1,7 @@
 //! A QR code (ISO/IEC 18004), drawn for terminals, printers and screens.
 
 use super::png;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_object::IdentityLabel;
 use qrcode::{Color, EcLevel, QrCode};
 use std::fmt::Write as _;

@@ -15,9 +15,9 @@ mod servers;
 mod sheet;
 pub mod source;
 
-use crate::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
-use crate::failure::Failure;
-use crate::report::{self, Table};
+use motemix_program::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table};
 use draw::Code;
 use motemix_readings::keys::{describe, rotate, DeviceCard, DeviceKey};
 use motemix_os::key_file::KeyProblem;

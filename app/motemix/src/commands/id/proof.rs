@@ -2,12 +2,12 @@
 
 use super::source::{self, place};
 use super::{as_json, as_table, digits, key_as_json};
-use crate::cli::{
+use motemix_program::cli::{
     ChallengeArgs, IdCheckMembership, IdCheckPossession, IdCheckRetirement, IdProveMembership,
     IdProvePossession,
 };
-use crate::failure::Failure;
-use crate::report::{self, Table};
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table};
 use anyhow::Context as _;
 use motemix_readings::keys::{DeviceCard, DeviceKey};
 use motemix_os::rng::HostRng;

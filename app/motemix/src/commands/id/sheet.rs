@@ -2,9 +2,9 @@
 
 use super::draw::Code;
 use super::{group, may_draw, source, write};
-use crate::cli::IdSheet;
-use crate::failure::Failure;
-use crate::report;
+use motemix_program::cli::IdSheet;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use motemix_object::{Identity, IdentityLabel, OtherKind};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What commands are given: keys, cards, groups, identities and statements, in files and pipes.
 
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_readings::keys::{DeviceCard, DeviceKey, GroupFile, LONGEST_CARD};
 use motemix_object::IdentityLabel;
 use std::fs::File;

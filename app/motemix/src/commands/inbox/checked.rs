@@ -1,7 +1,7 @@
 //! Which messages of an inbox are believed, and whose they are.
 
 use crate::commands::object::{kind, name};
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_host::NodeConfig;
 use motemix_os::store::{Inbox, Message};
 use motemix_object::{Audience, Policy};

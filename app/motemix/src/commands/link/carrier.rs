@@ -1,7 +1,7 @@
 //! What carries datagrams: UDP of the system, or a radio at the end of a serial line.
 
-use crate::cli::Neighbours;
-use crate::failure::Failure;
+use motemix_program::cli::Neighbours;
+use motemix_program::failure::Failure;
 use motemix_os::address::{refusal, text};
 use motemix_host::link::RadioSocket;
 use rand_core::Rng as _;

@@ -9,7 +9,7 @@ use motemix_os::rng::HostRng;
 use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session, claimed};
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PublicKey, Refused};
-use motemix_node::Instant;
+use motemix_time::Instant;
 use std::net::SocketAddr;
 
 /// Hellos whose answers are kept.

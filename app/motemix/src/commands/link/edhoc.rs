@@ -8,8 +8,8 @@ pub use router::Router;
 pub use sensor::Sensor;
 
 use super::{Us, in_hex, not_admitted};
-use crate::cli::Neighbours;
-use crate::failure::Failure;
+use motemix_program::cli::Neighbours;
+use motemix_program::failure::Failure;
 use known::Known;
 use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{HANDSHAKE_OVERHEAD, carry};

@@ -1,12 +1,12 @@
 //! `motemix net status`: which nodes run, how they are, and whether they make a network.
 
 use super::{nodes_of, print, text};
-use crate::cli::NetStatus;
-use crate::commands::status::through;
-use crate::failure::Failure;
-use crate::network::documents::now;
-use crate::network::{NetworkDir, Presence, presence, process_of};
-use crate::report::{self, Table};
+use motemix_program::cli::NetStatus;
+use motemixd::commands::status::through;
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::now;
+use motemix_program::network::{NetworkDir, Presence, presence, process_of};
+use motemix_program::report::{self, Table};
 use motemix_directory::{Epoch, Role};
 use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;

@@ -1,9 +1,9 @@
 //! Which devices may send readings.
 
 use super::input;
-use crate::cli::{ObjectAuthorise, ObjectDevices, parse_identity};
-use crate::failure::Failure;
-use crate::report::{self, Table, counted};
+use motemix_program::cli::{ObjectAuthorise, ObjectDevices, parse_identity};
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table, counted};
 use motemix_os::store::{StoreError, StoreProblem};
 use motemix_object::Identity;
 use motemix_readings::devices::{Admitted, MAX_DEVICES};

@@ -1,6 +1,6 @@
 //! What a message is, for whoever took one for another.
 
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_object::{SealedReading, UnverifiedCommand, claimed_algorithm};
 use motemix_readings::senml::Pack;
 

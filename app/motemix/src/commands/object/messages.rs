@@ -2,7 +2,7 @@
 //! hexadecimal digits, as bytes (`--raw`), as JWS, and in the lines of `motemix inbox --json`.
 
 use super::{MOST_MESSAGE, place};
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_object::{Credential, Sign1, claimed_algorithm};
 use motemix_readings::jws;
 use serde_json::Value;

@@ -2,11 +2,11 @@
 
 use super::device::move_on;
 use super::{Kind, MOST_MESSAGE, input, kind, place, print, senml, unarmoured};
-use crate::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
+use motemix_program::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
 use crate::commands::id::source;
-use crate::failure::Failure;
-use crate::reading;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::reading;
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_readings::keys::DeviceKey;
 use motemix_os::rng::HostRng;

@@ -3,9 +3,9 @@
 
 mod others;
 
-use crate::cli::AuthorityStatus;
-use crate::failure::Failure;
-use crate::report::{self, Table, counted};
+use motemix_program::cli::AuthorityStatus;
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
 use motemix_directory::{Entry, Epoch, PathError, Role, Topology};

@@ -7,11 +7,11 @@
 //! DIR/documents/<epoch>.txt   the same as lines for a mote's console
 //! ```
 
-use crate::cli::{DirectorySign, SignedNode};
-use crate::failure::Failure;
-use crate::network::documents::{now, publish, sign as sign_document};
-use crate::network::{NetworkDir, check_name};
-use crate::report;
+use motemix_program::cli::{DirectorySign, SignedNode};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{now, publish, sign as sign_document};
+use motemix_program::network::{NetworkDir, check_name};
+use motemix_program::report;
 use anyhow::{Context, Result};
 use motemix_crypto::PublicKey;
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime};

@@ -1,6 +1,6 @@
 //! What a receiver with a broker does besides receiving.
 
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker_client::handover::{Commands, Handover, HandoverError, Replier, Settings};
 use motemix_host::config::BrokerConfig;

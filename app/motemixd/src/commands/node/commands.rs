@@ -1,8 +1,8 @@
 //! What servers command, as it comes back in replies.
 
-use crate::failure::Failure;
-use crate::reading;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::reading;
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_host::Heard;
 use motemix_readings::keys::DeviceKey;

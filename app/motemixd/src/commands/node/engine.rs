@@ -1,8 +1,8 @@
 //! The one place that starts a node inside this process.
 
-use crate::failure::Failure;
-use crate::network::{Outcome, deliver};
-use crate::reading::{Bounds, OwnSensors, Program, Sensors, SignedReadings};
+use motemix_program::failure::Failure;
+use motemix_program::network::{Outcome, deliver};
+use motemix_program::reading::{Bounds, OwnSensors, Program, Sensors, SignedReadings};
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{ControlClient, Request};
 use motemix_os::supervisor::Supervisor;

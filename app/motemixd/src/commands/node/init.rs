@@ -9,11 +9,11 @@
 //! DIR/state              what it keeps; made when it runs
 //! ```
 
-use crate::cli::{NodeInit, address};
-use crate::commands::of_option;
-use crate::failure::Failure;
-use crate::network::{check_empty, check_name, check_sockets, make_whole};
-use crate::report;
+use motemix_program::cli::{NodeInit, address};
+use motemix_program::options::of_option;
+use motemix_program::failure::Failure;
+use motemix_program::network::{check_empty, check_name, check_sockets, make_whole};
+use motemix_program::report;
 use anyhow::Context as _;
 use motemix_directory::{Authorities, AuthorityKey, Epoch};
 use motemix_os::clock::unix_time;

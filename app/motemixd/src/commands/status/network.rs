@@ -1,9 +1,9 @@
 //! How the nodes of a network are, as they answer over HTTP.
 
-use crate::cli::Status;
-use crate::failure::Failure;
-use crate::network::documents::{now, parse_authority};
-use crate::report::{self, Table};
+use motemix_program::cli::Status;
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{now, parse_authority};
+use motemix_program::report::{self, Table};
 use anyhow::Context as _;
 use motemix_directory::{
     Authorities, AuthorityKey, Epoch, MAX_NODES, MAX_SIGNATURES, NetworkDocument, Role, SignedDocument,

@@ -1,14 +1,14 @@
 //! How a node is, as it says over its control socket.
 
-use crate::failure::Failure;
-use crate::network::Layers;
-use crate::report::{self, Table, counted, length};
+use motemix_program::failure::Failure;
+use motemix_program::network::Layers;
+use motemix_program::report::{self, Table, counted, length};
 use motemix_directory::UnixTime;
 use motemix_host::NodeConfig;
 use motemix_host::control::{DocumentDetail, NodeDetail, NodeStatus, ToldAuthority};
 
 pub fn show(config: &NodeConfig, json: bool) -> Result<(), Failure> {
-    let status = crate::network::status(config)?;
+    let status = motemix_program::network::status(config)?;
     if json {
         return Ok(report::print_json(&status)?);
     }

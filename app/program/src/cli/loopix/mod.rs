@@ -15,7 +15,6 @@ pub use node::{
 pub use traffic::{LoopixPreset, LoopixProfile, LoopixTraffic};
 
 use clap::Subcommand;
-use motemix_loopix::files::config::LONGEST_TIME;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +36,9 @@ pub enum Loopix {
     Renew(LoopixRenew),
     Chat(LoopixChat),
 }
+
+/// Longer than any network is: what the files of Loopix can say.
+pub const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
 
 /// A time with its unit; a number alone is seconds, as in the originals' configuration.
 fn time(text: &str) -> Result<Duration, String> {

@@ -1,15 +1,11 @@
 //! What all nodes of a Loopix network have in common: whose Loopix it is, and its times.
 
 use super::{mean, time};
-use crate::failure::Failure;
-use crate::network::loopix::Preset;
 use clap::{Args, ValueEnum};
-use motemix_loopix::files::config::MOST_RETRIEVED;
-use motemix_loopix::files::{Config, Profile};
 use std::time::Duration;
 
-/// As clap counts.
-const MOST: i64 = MOST_RETRIEVED as i64;
+/// The most packets that a provider answers with, as clap counts.
+const MOST: i64 = 1 << 16;
 
 /// All nodes of a network have to have the same of it.
 #[derive(Debug, Args)]
@@ -48,39 +44,6 @@ pub struct LoopixTraffic {
     pub retrieve: u32,
 }
 
-impl LoopixTraffic {
-    /// Profile and times, as they were asked for.
-    ///
-    /// # Errors
-    /// `--push` with a profile whose nodes do not know it.
-    pub fn chosen(&self) -> Result<Preset, Failure> {
-        if self.push && self.profile != LoopixProfile::Fork2018 {
-            return Err(Failure::broken(
-                "--push: only nodes of fork-2018 know it; leave it out, or choose --profile fork-2018",
-            ));
-        }
-        let told = || Preset { profile: self.profile.into(), config: self.config() };
-        let mut chosen = self.preset.map_or_else(told, Preset::from);
-        // Only the fork knows the word, and whoever finds it takes the network for one of the fork.
-        chosen.config.providers.push = (chosen.profile == Profile::Fork2018).then_some(self.push);
-        Ok(chosen)
-    }
-
-    fn config(&self) -> Config {
-        let mut config = Config::default();
-        let (clients, mixes) = (&mut config.clients, &mut config.mixes);
-        clients.loops = self.loops;
-        clients.drop = self.drop;
-        clients.payload = self.payload;
-        clients.delay = self.delay;
-        clients.pull = self.pull;
-        mixes.loops = self.loops;
-        mixes.delay = self.delay;
-        config.providers.max_retrieve = self.retrieve;
-        config
-    }
-}
-
 /// Which Loopix a network speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LoopixProfile {
@@ -101,22 +64,4 @@ pub enum LoopixPreset {
     /// each of which waits 18 s at each hop. An observer of all links needs 442 messages
     /// to one receiver to name half of the senders, and 1,589 to name 95 %.
     Patient,
-}
-
-impl From<LoopixPreset> for Preset {
-    fn from(preset: LoopixPreset) -> Self {
-        match preset {
-            LoopixPreset::Patient => Self::patient(),
-        }
-    }
-}
-
-impl From<LoopixProfile> for Profile {
-    fn from(profile: LoopixProfile) -> Self {
-        match profile {
-            LoopixProfile::Ucl2017 => Self::Ucl2017,
-            LoopixProfile::Fork2018 => Self::Fork2018,
-            LoopixProfile::Hardened => Self::Hardened,
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::LoopixEnergy;
 use clap::{Args, Subcommand};
-use motemix::cli::{LoopixPreset, LoopixProfile, mean};
+use motemix_program::cli::{LoopixPreset, LoopixProfile, mean};
 use std::path::PathBuf;
 use std::time::Duration;
 

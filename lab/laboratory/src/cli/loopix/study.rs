@@ -2,7 +2,7 @@
 
 use super::amount;
 use clap::Args;
-use motemix::cli::LoopixProfile;
+use motemix_program::cli::LoopixProfile;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use crate::cli::LoopixAdvise as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
-use motemix::cli::LoopixProfile;
+use motemix_program::cli::LoopixProfile;
 use motemix_lab::loopix::study::advice::{LINKS, Obstacle, Plan, Remedies, Wish};
 use motemix_lab::loopix::study::anonymity::entropy;
 use motemix_lab::loopix::study::anonymity::measures::{EPSILONS, Linkability};
@@ -102,7 +102,7 @@ fn simulated_day(plan: &Plan) -> Duration {
 }
 
 fn wish(args: &Args) -> Result<Wish, Failure> {
-    let usual = Wish::new(args.profile.into(), args.budget, args.latency.as_secs_f64());
+    let usual = Wish::new(motemix_loopix_program::chosen::profile(args.profile), args.budget, args.latency.as_secs_f64());
     let packet_len = args.packet_length.unwrap_or(usual.packet_len);
     if args.profile == LoopixProfile::Hardened && packet_len != usual.packet_len {
         return Err(Failure::broken(format!(

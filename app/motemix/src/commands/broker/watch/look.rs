@@ -2,7 +2,7 @@
 
 use super::follow::{Follower, Numbers, Topics};
 use super::{AGAIN, Short, Shown, heard};
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_broker_client::client::{Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Request, Response};

@@ -1,9 +1,9 @@
 //! The application of a demonstration, a process of its own, and what it has seen.
 
-use crate::failure::Failure;
-use crate::program;
-use crate::reading;
-use crate::report;
+use motemix_program::failure::Failure;
+use motemix_program::program;
+use motemix_program::reading;
+use motemix_program::report;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

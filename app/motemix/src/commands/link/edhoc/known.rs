@@ -5,7 +5,7 @@
 //! ```
 
 use crate::commands::link::in_hex;
-use crate::failure::Failure;
+use motemix_program::failure::Failure;
 use motemix_coap::Source;
 use motemix_os::store::file;
 use motemix_neighbour::PublicKey;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::program;
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
-use motemix::cli::Mode;
+use motemix_program::cli::Mode;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv6Addr, SocketAddr};

@@ -5,7 +5,7 @@ use super::neighbour::{Neighbour, Outcome};
 use crate::failure::Failure;
 use crate::report::{self, Table, counted};
 use anyhow::Result;
-use motemix::cli::Mode;
+use motemix_program::cli::Mode;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

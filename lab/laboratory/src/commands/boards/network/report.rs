@@ -214,7 +214,7 @@ fn readings(network: &Enrolled) -> Result<Readings, Failure> {
         match verifier.look_at(&message.data, audience, message.received_at.as_secs()) {
             Ok(Accepted::Reading { device, senml, .. }) => {
                 found.believed += 1;
-                found.said.insert(device.place.clone(), motemix::reading::in_words(&senml));
+                found.said.insert(device.place.clone(), motemix_program::reading::in_words(&senml));
             }
             Ok(_) => {}
             Err(refusal) => {

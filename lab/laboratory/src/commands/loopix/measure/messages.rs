@@ -6,7 +6,7 @@ use super::testbed::{Plan, Testbed};
 use super::{Common, size};
 use crate::cli::LoopixMessages as Args;
 use crate::failure::Failure;
-use crate::network::loopix::Preset;
+use motemix_loopix_program::network::Preset;
 use crate::report::{self, Table};
 use anyhow::{Context, Result};
 use motemix_lab::loopix::study::advice::on_link;
@@ -56,7 +56,7 @@ pub fn measured(args: &Args) -> Result<(Campaign, Vec<Point>), Failure> {
         ));
     }
     let common = Common::new(&args.measuring, LENGTH, 1)?;
-    let preset = Preset::from(args.preset);
+    let preset = motemix_loopix_program::chosen::preset(args.preset);
     let clients = &preset.config.clients;
     let streams = [clients.loops, clients.drop, clients.payload];
     let point = |repetition| Point {

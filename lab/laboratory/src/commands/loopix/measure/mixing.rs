@@ -16,7 +16,7 @@ use super::testbed::{Plan, Running, Testbed};
 use crate::cli::LoopixMixing as Args;
 use crate::commands::loopix::rows::linkability;
 use crate::failure::Failure;
-use crate::network::loopix::Size;
+use motemix_loopix_program::network::Size;
 use crate::report::{self, Table};
 use anyhow::{Context, Result, bail};
 use motemix_os::rng::HostRng;

@@ -27,7 +27,7 @@ mod traffic;
 use super::energy;
 use crate::cli::{LoopixMeasure, LoopixMeasuring};
 use crate::failure::Failure;
-use crate::network::loopix::Size;
+use motemix_loopix_program::network::Size;
 use crate::report;
 use peer::Peer;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::testbed::{Plan, Running, Testbed};
 use crate::cli::LoopixMixThroughput as Args;
 use crate::failure::Failure;
-use crate::network::loopix::Size;
+use motemix_loopix_program::network::Size;
 use crate::report::{self, Table};
 use anyhow::{Context, Result};
 use motemix_loopix::files::{NodeFiles, Role};

@@ -2,7 +2,7 @@
 
 use super::peer::Peer;
 use crate::failure::Failure;
-use crate::network::loopix::{self, Blueprint, Size, nodes_of};
+use motemix_loopix_program::network::{self, Blueprint, Size, nodes_of};
 use crate::network::{NodeDir, bind_below};
 use anyhow::{Context, Result, bail};
 use motemix_host::control::{ControlClient, Request, Response};
@@ -91,7 +91,7 @@ impl Testbed {
         // Clients of either program look at once at what comes.
         settings.originals.start_s = 0;
         let blueprint = Blueprint { size: plan.size, addresses: &addresses, config: &plan.config, settings };
-        let network = loopix::init(&folder.path().join("n"), &blueprint, &mut rng)?;
+        let network = network::init(&folder.path().join("n"), &blueprint, &mut rng)?;
         let nodes = nodes_of(&network)?;
         Ok((folder, nodes))
     }
@@ -259,7 +259,7 @@ fn kept_on(core: u32, command: &Command) -> Command {
 }
 
 fn ours(role: Role, dir: &Path) -> Result<Command> {
-    let mut command = Command::new(crate::program::of_nodes()?);
-    command.args(["loopix", role.name(), "--with-parent", "--dir"]).arg(dir);
+    let mut command = Command::new(crate::program::beside("motemix-loopix")?);
+    command.args([role.name(), "--with-parent", "--dir"]).arg(dir);
     Ok(command)
 }

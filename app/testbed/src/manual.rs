@@ -1,7 +1,6 @@
-//! What a program says of itself, read as a user reads it. The laboratory's tests use this too.
-#![allow(dead_code, reason = "one test file uses it")]
+//! What a program says of itself, read as a user reads it.
 
-use super::Run;
+use crate::Run;
 
 /// A program's commands, found by asking each for its help.
 pub struct Manual {

@@ -1,5 +1,4 @@
-//! A run of a program, and what it said. The laboratory's tests use this too.
-#![allow(dead_code, reason = "each test file uses a part")]
+//! A run of a program, and what it said.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command, Output, Stdio};

@@ -3,7 +3,6 @@
 //! A network's ports stand in its files before anybody listens on them. In that time another test
 //! could be given the same ones: so each network has a block of ports to itself, and lies below
 //! those that `net init` draws from, and those that the system gives to whoever asks for any.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

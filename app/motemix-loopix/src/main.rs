@@ -1,0 +1,20 @@
+//! Loopix nodes, their networks, and a chat over them.
+
+use clap::Parser;
+use std::alloc::System;
+use std::process::ExitCode;
+use zeroizing_alloc::ZeroAlloc;
+
+use motemix_loopix_program::words::{Words, run};
+use motemix_program::program;
+
+/// What is freed is wiped: texts of keys, buffers that grew, what libraries keep of secrets.
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
+
+fn main() -> ExitCode {
+    // Any command may read a key.
+    motemix_os::memory::protect();
+    let words = Words::parse_from(program::own_words("loopix"));
+    program::run_in_format("motemix", &words.logs.log, words.logs.log_format, || run(words.command))
+}
