@@ -15,12 +15,17 @@ mod serve;
 /// Devices register with their public keys and publish signed readings over CoAP. The broker holds
 /// the newest while devices sleep, and tells those who observe.
 #[derive(Debug, Parser)]
-#[command(name = "motemix-broker", version, max_term_width = 110, after_long_help = "\
+#[command(
+    name = "motemix-broker",
+    version,
+    max_term_width = 110,
+    after_long_help = "\
 Examples:
   motemix-broker --listen '[::1]:5683' --data broker
   motemix-broker --listen '[::1]:5683' --data broker --page 127.0.0.1:8080
 
-The program motemix talks to a broker: `motemix broker watch`, `publish`, `register`.")]
+The program motemix talks to a broker: `motemix broker watch`, `publish`, `register`."
+)]
 struct Words {
     #[command(flatten)]
     logs: Logs,

@@ -1,10 +1,5 @@
 //! The broker and resource directory in the foreground.
 
-use motemix_program::cli::{BrokerServer as Args, address};
-use motemix_program::foreground::end_with_parent;
-use motemix_program::foreground::{alive_until, stopped};
-use motemix_program::owner::refuse_root;
-use motemix_program::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker::bridge::{Bridge, Plan, Status};
 use motemix_broker::page::{self, Page};
@@ -20,6 +15,11 @@ use motemix_os::key_file::KeyProblem;
 use motemix_os::memory;
 use motemix_os::rng::HostRng;
 use motemix_os::supervisor::Supervisor;
+use motemix_program::cli::{BrokerServer as Args, address};
+use motemix_program::failure::Failure;
+use motemix_program::foreground::end_with_parent;
+use motemix_program::foreground::{alive_until, stopped};
+use motemix_program::owner::refuse_root;
 use rand_core::Rng as _;
 use std::path::Path;
 use tokio::runtime::Builder;
@@ -48,7 +48,9 @@ pub fn serve(args: &Args) -> Result<(), Failure> {
     }
     #[cfg(not(feature = "nats"))]
     if args.store.is_some() {
-        return Err(Failure::broken("--store: this program was built without NATS; build it with the feature `nats`"));
+        return Err(Failure::broken(
+            "--store: this program was built without NATS; build it with the feature `nats`",
+        ));
     }
     let store = Sqlite::open(data, policy.retention).map_err(store_failure)?;
     runtime.block_on(run(args, data, store, policy, bridge))

@@ -63,7 +63,8 @@ mod tests {
     fn words_and_files_have_the_same_limits() {
         assert_eq!(LONGEST_LOOPIX_TIME, config::LONGEST_TIME);
         let words = LoopixTraffic::augment_args(Command::new("traffic"));
-        let retrieve = |count: u32| words.clone().try_get_matches_from(["traffic", "--retrieve", &count.to_string()]);
+        let retrieve =
+            |count: u32| words.clone().try_get_matches_from(["traffic", "--retrieve", &count.to_string()]);
         assert!(retrieve(config::MOST_RETRIEVED).is_ok());
         assert!(retrieve(config::MOST_RETRIEVED + 1).is_err());
     }

@@ -7,11 +7,16 @@ use motemix_program::program;
 
 /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
 #[derive(Debug, Parser)]
-#[command(name = "motemix-loopix", version, max_term_width = 110, after_long_help = "\
+#[command(
+    name = "motemix-loopix",
+    version,
+    max_term_width = 110,
+    after_long_help = "\
 First steps:
   motemix-loopix net init loops
   motemix-loopix net up loops
-  motemix-loopix chat --dir loops/nodes/Client1")]
+  motemix-loopix chat --dir loops/nodes/Client1"
+)]
 pub struct Words {
     #[command(flatten)]
     pub logs: Logs,

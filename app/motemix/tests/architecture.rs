@@ -33,11 +33,7 @@ enum Kind {
 /// Lowest first, as in the workspace's list of members. A new crate gets a line here.
 const RULES: [Rule; 35] = [
     // Time that all hand to each other; no clock.
-    Rule {
-        name: "motemix-time",
-        may_use: &[],
-        kind: Kind::Protocol,
-    },
+    Rule { name: "motemix-time", may_use: &[], kind: Kind::Protocol },
     Rule { name: "motemix-crypto", may_use: &[], kind: Kind::Protocol },
     Rule { name: "motemix-sphinx", may_use: &["motemix-crypto"], kind: Kind::Protocol },
     Rule {
@@ -76,14 +72,21 @@ const RULES: [Rule; 35] = [
     // Knows files, and nothing of what is in them.
     Rule { name: "motemix-toml", may_use: &[], kind: Kind::Host },
     // What a program asks of its host; knows no node.
-    Rule {
-        name: "motemix-os",
-        may_use: &["motemix-time", "motemix-crypto"],
-        kind: Kind::Host,
-    },
+    Rule { name: "motemix-os", may_use: &["motemix-time", "motemix-crypto"], kind: Kind::Host },
     Rule {
         name: "motemix-host",
-        may_use: &["motemix-time", "motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-neighbour", "motemix-object", "motemix-link", "motemix-toml", "motemix-os"],
+        may_use: &[
+            "motemix-time",
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-node",
+            "motemix-neighbour",
+            "motemix-object",
+            "motemix-link",
+            "motemix-toml",
+            "motemix-os",
+        ],
         kind: Kind::Host,
     },
     // Who signs documents; knows no packet.
@@ -101,7 +104,15 @@ const RULES: [Rule; 35] = [
     // Another protocol's wire; takes the algorithm, the socket and the stores.
     Rule {
         name: "motemix-loopix",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-toml", "motemix-os", "motemix-host"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-node",
+            "motemix-toml",
+            "motemix-os",
+            "motemix-host",
+        ],
         kind: Kind::Host,
     },
     // No input and output; an allocator, and keys made by EDHOC.
@@ -119,31 +130,73 @@ const RULES: [Rule; 35] = [
     // Holds what was published; how readings came to it is others' work.
     Rule {
         name: "motemix-broker",
-        may_use: &["motemix-time", "motemix-crypto", "motemix-neighbour", "motemix-object", "motemix-toml", "motemix-os", "motemix-readings", "motemix-coap", "motemix-broker-client"],
+        may_use: &[
+            "motemix-time",
+            "motemix-crypto",
+            "motemix-neighbour",
+            "motemix-object",
+            "motemix-toml",
+            "motemix-os",
+            "motemix-readings",
+            "motemix-coap",
+            "motemix-broker-client",
+        ],
         kind: Kind::Host,
     },
     // One of the broker's stores.
-    Rule {
-        name: "motemix-broker-nats",
-        may_use: &["motemix-broker"],
-        kind: Kind::Host,
-    },
+    Rule { name: "motemix-broker-nats", may_use: &["motemix-broker"], kind: Kind::Host },
     // What the programs share; none of them.
     Rule {
         name: "motemix-program",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-node", "motemix-neighbour", "motemix-object", "motemix-os", "motemix-host", "motemix-readings", "motemix-broker-client"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-node",
+            "motemix-neighbour",
+            "motemix-object",
+            "motemix-os",
+            "motemix-host",
+            "motemix-readings",
+            "motemix-broker-client",
+        ],
         kind: Kind::Host,
     },
     // A node or an authority: neither broker nor Loopix, and nothing of a terminal.
     Rule {
         name: "motemixd",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-object", "motemix-os", "motemix-host", "motemix-authority", "motemix-readings", "motemix-broker-client", "motemix-program"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-object",
+            "motemix-os",
+            "motemix-host",
+            "motemix-authority",
+            "motemix-readings",
+            "motemix-broker-client",
+            "motemix-program",
+        ],
         kind: Kind::Host,
     },
     // What is needed to run a network, and nothing that is needed to study one.
     Rule {
         name: "motemix",
-        may_use: &["motemix-time", "motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-neighbour", "motemix-object", "motemix-os", "motemix-host", "motemix-readings", "motemix-coap", "motemix-broker-client", "motemix-program", "motemixd"],
+        may_use: &[
+            "motemix-time",
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-neighbour",
+            "motemix-object",
+            "motemix-os",
+            "motemix-host",
+            "motemix-readings",
+            "motemix-coap",
+            "motemix-broker-client",
+            "motemix-program",
+            "motemixd",
+        ],
         kind: Kind::Host,
     },
     Rule {
@@ -157,11 +210,7 @@ const RULES: [Rule; 35] = [
         kind: Kind::Host,
     },
     // What tests of programs share.
-    Rule {
-        name: "motemix-testbed",
-        may_use: &[],
-        kind: Kind::Host,
-    },
+    Rule { name: "motemix-testbed", may_use: &[], kind: Kind::Host },
     // The line between Rust and C: the only crate with `repr(C)`, and the only raw pointers.
     Rule {
         name: "motemix-capi",
@@ -207,7 +256,24 @@ const RULES: [Rule; 35] = [
     Rule { name: "motemix-mcu", may_use: &[], kind: Kind::Host },
     Rule {
         name: "motemix-lab",
-        may_use: &["motemix-crypto", "motemix-sphinx", "motemix-directory", "motemix-link", "motemix-neighbour", "motemix-object", "motemix-toml", "motemix-host", "motemix-readings", "motemix-loopix", "motemix-air", "motemix-sim", "motemix-mcu", "motemix-os", "motemix-program", "motemix-loopix-program"],
+        may_use: &[
+            "motemix-crypto",
+            "motemix-sphinx",
+            "motemix-directory",
+            "motemix-link",
+            "motemix-neighbour",
+            "motemix-object",
+            "motemix-toml",
+            "motemix-host",
+            "motemix-readings",
+            "motemix-loopix",
+            "motemix-air",
+            "motemix-sim",
+            "motemix-mcu",
+            "motemix-os",
+            "motemix-program",
+            "motemix-loopix-program",
+        ],
         kind: Kind::Host,
     },
 ];

@@ -32,7 +32,8 @@ fn package(version: &'static str) -> PathBuf {
 }
 
 fn build(version: &str) -> PathBuf {
-    let folder = Path::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).parent().expect("a folder");
+    let folder =
+        Path::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).parent().expect("a folder");
     let profile = if folder.ends_with("debug") { "dev" } else { "release" };
     let output = env!("CARGO_TARGET_TMPDIR");
     let mut script = Command::new(root_of_sources().join("packaging/debian/build"));

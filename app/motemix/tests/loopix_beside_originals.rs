@@ -5,12 +5,12 @@ mod program;
 #[path = "loopix_nodes/world.rs"]
 mod world;
 
-use motemix_os::rng::HostRng;
 use motemix_loopix::files::{Directory, NodeEntry, keys, names, role_of};
 use motemix_loopix::pack::{Value, decode, encode};
 use motemix_loopix::packet::{Format, Hop, create, forward};
 use motemix_loopix::wire::command::{Command, Next, Text};
 use motemix_loopix::wire::message::Destination;
+use motemix_os::rng::HostRng;
 use program::{motemix, wait_until};
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,8 @@ mod program;
 #[path = "loopix_nodes/world.rs"]
 mod world;
 
-use motemix_os::store::file;
 use motemix_loopix::files::{Directory, NodeFiles};
+use motemix_os::store::file;
 use program::memory::{Found, Memory};
 use program::{motemix, wait_until};
 use rusqlite::Connection;

@@ -2,8 +2,8 @@
 
 mod program;
 
-use motemix_readings::keys::DeviceKey;
 use motemix_readings::Counter;
+use motemix_readings::keys::DeviceKey;
 use program::{Network, Run, Running, edit, mode, motemix, wait_until};
 use serde_json::Value;
 use std::fs;
@@ -35,7 +35,12 @@ fn nobody_else_may_write_what_a_command_makes_whatever_the_umask() {
         let run = |words: &[&str]| {
             let script = format!("umask {mask}; exec \"$0\" \"$@\"");
             let mut shell = Command::new("sh");
-            Run::by(shell.args(["-c", &script, motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]).args(words)).succeeds()
+            Run::by(
+                shell
+                    .args(["-c", &script, motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))])
+                    .args(words),
+            )
+            .succeeds()
         };
         let (north, plant, loops, key) = (at("north"), at("plant"), at("loops"), at("key"));
         run(&["authority", "init", &north, "--network", "orchard", "--listen", "127.0.0.1:0"]);

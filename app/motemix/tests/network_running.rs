@@ -26,7 +26,9 @@ fn a_message_is_acknowledged_and_lies_in_the_inbox() {
 
 /// Runs a line of the shell, in which `motemix` is this program.
 fn shell(line: &str) -> program::Run {
-    let folder = std::path::Path::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).parent().unwrap();
+    let folder = std::path::Path::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
+        .parent()
+        .unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut bash = std::process::Command::new("bash");
     bash.args(["-o", "pipefail", "-c", line]).env("PATH", format!("{}:{path}", folder.display()));

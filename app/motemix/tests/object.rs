@@ -20,9 +20,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use motemix_readings::keys::DeviceKey;
 use motemix_object::{Algorithm, KeyId, OtherKind, SealedReading};
 use motemix_readings::jws::MAX_JWS_LEN;
+use motemix_readings::keys::DeviceKey;
 use program::{Run, motemix};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;

@@ -67,7 +67,8 @@ fn units_are_sound_and_leave_little_to_a_node() {
             assert!(text.lines().any(|found| found == line), "{unit} has no {line}");
         }
         // It need not be installed here.
-        let text = text.replace("/usr/bin/motemix", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
+        let text =
+            text.replace("/usr/bin/motemix", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
         let copy = folder.path().join(unit.replace('@', "@one"));
         fs::write(&copy, text).expect("a copy");
         let copy = copy.to_str().expect("UTF-8");

@@ -35,7 +35,12 @@ impl Manager {
         socket.set_read_timeout(Some(PATIENCE)).expect("a patience");
         // As where cores are wanted.
         let mut program = Command::new("sh");
-        program.args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
+        program.args([
+            "-c",
+            "ulimit -c unlimited; exec \"$@\"",
+            "sh",
+            motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
+        ]);
         program.current_dir(folder.path());
         program.args(words).env_remove("MOTEMIX_LOG").env_remove("WATCHDOG_PID");
         program.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");

@@ -11,13 +11,18 @@ use crate::commands::{authority, backup, directory, node, status};
 
 /// Runs a node or an authority of a motemix network.
 #[derive(Debug, Parser)]
-#[command(name = "motemixd", version, max_term_width = 110, after_long_help = "\
+#[command(
+    name = "motemixd",
+    version,
+    max_term_width = 110,
+    after_long_help = "\
 First steps:
   motemixd node init mix-1 --network orchard --listen 192.0.2.7:41001 --mix
   motemixd node --config mix-1/node.toml
   motemixd status --config mix-1/node.toml
 
-`motemixd help COMMAND` explains a command. The program motemix has the same commands.")]
+`motemixd help COMMAND` explains a command. The program motemix has the same commands."
+)]
 pub struct Daemon {
     #[command(flatten)]
     pub logs: Logs,

@@ -24,8 +24,18 @@ fn an_authority_and_a_node_are_made_and_told_of_by_the_daemon_alone() {
         Run::by(command.args(words).current_dir(folder.path())).succeeds()
     };
     run(&["authority", "init", "north", "--network", "orchard", "--listen", "127.0.0.1:7000"]);
-    let made = run(&["node", "init", "mix-1", "--network", "orchard", "--listen", "192.0.2.7:41001", "--mix",
-        "--authority", "127.0.0.1:7000"]);
+    let made = run(&[
+        "node",
+        "init",
+        "mix-1",
+        "--network",
+        "orchard",
+        "--listen",
+        "192.0.2.7:41001",
+        "--mix",
+        "--authority",
+        "127.0.0.1:7000",
+    ]);
     assert!(made.contains("mix-1"), "{made}");
     assert!(folder.path().join("mix-1/node.toml").is_file());
     let script = run(&["completions", "bash"]);

@@ -32,10 +32,11 @@ pub use id::{
 };
 pub use link::{Link, LinkIdentity, LinkRouter, LinkSensor, Mode, Neighbours};
 pub use loopix::{
-    Loopix, LoopixChat, LoopixClient, LoopixDirectory, LoopixDirectoryBuild, LoopixDirectoryInstall,
-    LoopixDirectoryShow, LoopixInit, LoopixInitClient, LoopixInitMix, LoopixInitNode, LoopixInitProvider,
-    LoopixMix, LoopixNet, LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp, LoopixNode,
-    LoopixPreset, LoopixProfile, LoopixProvider, LoopixRenew, LoopixSend, LoopixStatus, LoopixTraffic, LONGEST_TIME as LONGEST_LOOPIX_TIME, mean,
+    LONGEST_TIME as LONGEST_LOOPIX_TIME, Loopix, LoopixChat, LoopixClient, LoopixDirectory,
+    LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow, LoopixInit, LoopixInitClient,
+    LoopixInitMix, LoopixInitNode, LoopixInitProvider, LoopixMix, LoopixNet, LoopixNetDown, LoopixNetInit,
+    LoopixNetStatus, LoopixNetUp, LoopixNode, LoopixPreset, LoopixProfile, LoopixProvider, LoopixRenew,
+    LoopixSend, LoopixStatus, LoopixTraffic, mean,
 };
 pub use net::{Links, Net, NetDown, NetInit, NetRenew, NetStatus, NetUp};
 pub use node::{Inbox, Node, NodeCommand, NodeInit, NodeRenewKeys, Send};

@@ -195,7 +195,8 @@ pub fn become_program(name: &'static str) -> Failure {
 /// command among them, which says what it already is.
 pub fn own_words(command: &str) -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    let is_motemix = words.first().is_some_and(|first| Path::new(first).file_stem() == Some("motemix".as_ref()));
+    let is_motemix =
+        words.first().is_some_and(|first| Path::new(first).file_stem() == Some("motemix".as_ref()));
     if is_motemix && let Some(at) = place_of(command, &words) {
         words.remove(at);
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant as HostInstant, SystemTime};
 
-use motemix_time::UnixTime;
 use motemix_time::Instant;
+use motemix_time::UnixTime;
 
 /// Counts microseconds from its start. Delays and timers run on it, whatever happens to the wall
 /// clock.

@@ -224,11 +224,7 @@ impl<'a> Lines<'a> {
 
     /// The 32 bytes in hexadecimal on the next line, which has to be called `name` and to be the
     /// last. In constant time but for the answer.
-    pub fn last_seed(
-        mut self,
-        name: &str,
-        expected: &'static str,
-    ) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    pub fn last_seed(mut self, name: &str, expected: &'static str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
         if !self.rest.is_empty() {
             self.line += 1;
         }

@@ -4,12 +4,12 @@
 
 use motemix_crypto::Secret;
 use motemix_fuzz::fuzz_target;
-use motemix_readings::keys::{DeviceCard, GroupFile};
 use motemix_object::{
     Algorithm, Audience, Group, Identity, IdentityLabel, MAX_MEMBERS, NO_CHALLENGE, PrivateKey, PublicKey,
     Signer as _, UnverifiedCommand, UnverifiedRegistration, check_membership, check_possession,
     check_retirement, claimed_members, claimed_possessor, claimed_retired, open_pairing,
 };
+use motemix_readings::keys::{DeviceCard, GroupFile};
 
 // The first byte says what the others are, so that real statements and files are seeds.
 fuzz_target!(|bytes: &[u8]| match bytes {

@@ -177,7 +177,10 @@ fn alone(beside: impl FnOnce(&Path)) -> (TempDir, Run) {
 fn without_the_program_of_the_nodes_it_says_how_to_get_it() {
     let (folder, run) = alone(|_| {});
     assert_eq!(run.status(), 1);
-    for words in [text(&folder.path().join("motemix-loopix: not found")), "cargo build --package motemix-loopix-program"] {
+    for words in [
+        text(&folder.path().join("motemix-loopix: not found")),
+        "cargo build --package motemix-loopix-program",
+    ] {
         assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
     }
 }

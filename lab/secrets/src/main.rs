@@ -12,7 +12,7 @@ mod controls;
 mod curves;
 mod ed25519;
 mod edhoc;
-#[path = "../../../net/host/src/curve.rs"]
+#[path = "../../../base/os/src/curve.rs"]
 mod host_curve;
 mod key_files;
 mod loopix;

@@ -226,7 +226,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "key file: digits read one by one",
-        file: "net/host/src/keys/file.rs",
+        file: "base/os/src/key_file.rs",
         original: "base16ct::mixed::decode(digits, &mut *seed).is_err()",
         mutant: "seed.iter_mut().zip(digits.as_chunks::<2>().0).any(|(byte, pair)| {
             let value = |digit: u8| b\"0123456789abcdef\".iter().position(|one| *one == std::hint::black_box(digit));
@@ -238,7 +238,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "key file: digits from a table",
-        file: "net/host/src/keys/file.rs",
+        file: "base/os/src/key_file.rs",
         original: "base16ct::lower::encode(seed, &mut *digits).is_ok()",
         mutant: "{
             let table = std::hint::black_box(b\"0123456789abcdef\");
@@ -281,7 +281,7 @@ const COPIED: [&str; 12] = [
     "things/coap",
     "base/crypto",
     "net/directory",
-    "net/host/src",
+    "base/os/src",
     "loopix/protocol/src",
     "net/neighbour",
     "things/object",

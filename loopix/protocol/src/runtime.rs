@@ -43,12 +43,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_crypto::p224::Point;
+use motemix_host::link::UdpLink;
+use motemix_node::Instant;
 use motemix_os::address::{refusal, text};
 use motemix_os::clock::HostClock;
-use motemix_host::link::UdpLink;
 use motemix_os::rng::HostRng;
 use motemix_os::store::StoreError;
-use motemix_node::Instant;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};

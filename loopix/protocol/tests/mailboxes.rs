@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
-use motemix_os::store::StoreProblem;
 use motemix_loopix::files::MailboxLimits;
 use motemix_loopix::role::{Mailboxes, StoreRefusal};
 use motemix_loopix::runtime::SqliteMailboxes;
+use motemix_os::store::StoreProblem;
 use rand_core::{Rng as _, SeedableRng as _};
 use tokio::sync::Notify;
 

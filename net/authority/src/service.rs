@@ -30,14 +30,14 @@ use std::time::Duration;
 use motemix_directory::{
     AuthorityKey, Epoch, KeyId, MAX_NODES, MAX_SIGNATURES, UnixTime, document_len_limit,
 };
+use motemix_host::AuthorityKeyFile;
+use motemix_host::documents::listed;
 use motemix_os::address::{refusal, text};
 use motemix_os::clock::{unix_seconds, unix_time};
-use motemix_host::documents::listed;
+use motemix_os::key_file::KeyError;
 use motemix_os::store::StoreError;
 use motemix_os::supervisor::Supervisor;
 use motemix_os::web::{self, Bytes, Dated};
-use motemix_host::AuthorityKeyFile;
-use motemix_os::key_file::KeyError;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use motemix_directory::{Epoch, IdentityKey, Role, UnixTime};
 use motemix_os::store::StoreError;
-use motemix_os::store::sqlite::{failure, Guarded, Layout};
+use motemix_os::store::sqlite::{Guarded, Layout, failure};
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::evidence::Evidence;

@@ -1,6 +1,5 @@
 //! The payload of a document: what the authorities sign.
 
-use motemix_time::{Epoch, UnixTime};
 use crate::builder::BuildError;
 use crate::cbor::{Full, Keys, Reader, Writer};
 use crate::error::{DocumentError, Field, Flaw};
@@ -8,6 +7,7 @@ use crate::node::{Nodes, read_name};
 use crate::parameters::Parameters;
 use crate::profile::ProfileName;
 use crate::types::MAX_NODES;
+use motemix_time::{Epoch, UnixTime};
 
 /// What a document says besides its nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,5 @@
 //! A document on its way from bytes to something that a node acts on.
 
-use motemix_time::{Epoch, UnixTime};
 use crate::authority::{Authorities, KeyId};
 use crate::contents::{Contents, Draft};
 use crate::envelope::Envelope;
@@ -11,6 +10,7 @@ use crate::profile::ProfileName;
 use crate::signature::Label;
 use crate::topology::{Entry, Topology, TopologyError};
 use crate::types::MAX_SIGNATURES;
+use motemix_time::{Epoch, UnixTime};
 
 /// Bytes in the shape of a signed document. Nothing of what they say is known to be true.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,6 @@ use core::fmt;
 use motemix_sphinx::NodeId;
 use motemix_time::{Epoch, UnixTime};
 
-
 /// Why a network document was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]

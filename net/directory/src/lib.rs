@@ -54,6 +54,7 @@ pub use descriptor::{
 pub use document::{AuthenticDocument, NetworkDocument, SignedDocument, VerifiedDocument};
 pub use error::{DocumentError, Field, Flaw, Place};
 pub use exchange::{DocumentTag, DocumentWord};
+pub use motemix_time::{Epoch, UnixTime};
 pub use node::{Addresses, DocumentNode, Nodes, link_address, link_number};
 pub use parameters::{Parameters, WayLengths};
 pub use profile::{ProfileName, UnknownProfile};
@@ -61,8 +62,9 @@ pub use ratchet::{KeyRatchet, RatchetError};
 pub use signature::Label;
 pub use statement::{STATEMENT_OVERHEAD, SignedStatement, sign_statement};
 pub use topology::{Entry, PathError, Topology, TopologyError};
-pub use motemix_time::{Epoch, UnixTime};
-pub use types::{MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, is_name};
+pub use types::{
+    MAX_ADDRESSES, MAX_DURATION, MAX_LAYERS, MAX_NAME_LEN, MAX_NODES, MAX_SIGNATURES, Role, is_name,
+};
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

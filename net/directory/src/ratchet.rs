@@ -9,7 +9,6 @@ use blake2::digest::{FixedOutput, KeyInit, Update};
 use motemix_crypto::Secret;
 use motemix_time::Epoch;
 
-
 const NEXT_EPOCH: &[u8] = b"motemix/1 next epoch";
 const MIX_KEY: &[u8] = b"motemix/1 mix key";
 

@@ -20,8 +20,8 @@ pub use detail::{
     ClockDetail, DiskRoom, DocumentDetail, LoopsDetail, LoopsThrough, NodeDetail, QueueFill, ReplayFill,
     ToldAuthority,
 };
-pub use protocol::{InboxEntry, NodeStatus, Request, Response};
 pub use motemix_os::control::{ControlError, ControlProblem};
+pub use protocol::{InboxEntry, NodeStatus, Request, Response};
 pub use server::{Call, ControlServer};
 
 /// The longest request, in bytes with its line feed.

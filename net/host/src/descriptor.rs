@@ -6,9 +6,9 @@ use motemix_crypto::{Curve as _, PublicKey};
 use motemix_directory::{BuildError, Capabilities, Epoch, MAX_DESCRIPTOR_LEN, NewDescriptor, UnixTime};
 
 use crate::NodeConfig;
+use crate::keys::{IdentityKeyFile, NodeKey};
 use motemix_os::clock::unix_time;
 use motemix_os::curve::HostCurve;
-use crate::keys::{IdentityKeyFile, NodeKey};
 use motemix_os::key_file::KeyError;
 use motemix_os::memory::wiped;
 

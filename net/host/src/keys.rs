@@ -17,7 +17,9 @@ use motemix_directory::{
 use motemix_neighbour::PrivateKey;
 use zeroize::Zeroizing;
 
-use motemix_os::key_file::{self as file, Kind, KeyError, KeyProblem, create_seed, fresh_seed, load_seed, refused, write_new};
+use motemix_os::key_file::{
+    self as file, KeyError, KeyProblem, Kind, create_seed, fresh_seed, load_seed, refused, write_new,
+};
 use motemix_os::memory::wiped;
 use motemix_os::store::Birth;
 use motemix_os::store::birth::machine;

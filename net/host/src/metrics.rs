@@ -33,9 +33,9 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::yield_now;
 use tokio::time;
 
-use motemix_os::control::{bind_private, ControlError};
 use crate::health::{Health, State};
-use motemix_os::places::{idle_now, Network, Places};
+use motemix_os::control::{ControlError, bind_private};
+use motemix_os::places::{Network, Places, idle_now};
 use motemix_os::web::{accept, converse};
 
 /// Connections served at a time; a further one takes the place of the oldest of whoever has most.

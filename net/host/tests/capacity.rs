@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use motemix_crypto::Secret;
 use motemix_directory::{Entry, Epoch, Role};
 use motemix_host::config::Limits;
-use motemix_os::curve::HostCurve;
-use motemix_os::rng::HostRng;
 use motemix_host::store::ReplayLogs;
-use motemix_os::store::StoreError;
 use motemix_node::{
     Admitted, Config, Digest, FingerprintBits, HeaderSlot, Instant as NodeInstant, MessageSlot, NoPaths,
     Node, PacketSlot, ReturnSlot, Storage,
 };
+use motemix_os::curve::HostCurve;
+use motemix_os::rng::HostRng;
+use motemix_os::store::StoreError;
 use motemix_sphinx::{Host1k, MixKey, NodeId};
 
 const AN_HOUR: u64 = 20_000 * 3600;

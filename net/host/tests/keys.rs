@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use motemix_directory::Epoch;
-use motemix_os::key_file::KeyProblem;
 use motemix_host::{AuthorityKeyFile, IdentityKeyFile, NodeKey};
+use motemix_os::key_file::KeyProblem;
 
 /// Seeds and mix keys of `docs/spec/epochs.md`.
 const VECTORS: [(u32, &str, &str); 4] = [

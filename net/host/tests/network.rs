@@ -14,11 +14,11 @@ use loopback::{
     start_with,
 };
 use motemix_directory::Epoch;
-use motemix_os::clock::unix_seconds;
 use motemix_host::config::MetricsConfig;
 use motemix_host::control::Response;
-use motemix_os::store::Message;
 use motemix_host::{Heard, NodeConfig, NodeKey, Replies, Setup, run};
+use motemix_os::clock::unix_seconds;
+use motemix_os::store::Message;
 
 #[test]
 fn a_message_crosses_four_mixes_and_its_acknowledgement_comes_back() {

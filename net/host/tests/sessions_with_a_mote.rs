@@ -7,12 +7,12 @@ use std::time::Duration;
 use motemix_crypto::{BoardCurve, Curve as _, Secret};
 use motemix_directory::Epoch;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, SocketNetwork, SocketNode};
-use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::meeting::{Admitted, Meeting, Neighbourhood, admitted};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::sessions::{Arrived, MAX_CARRIED, SessionSlot, Sessions, station_at};
 use motemix_link::settings::LinkSettings;
+use motemix_os::rng::HostRng;
 
 const PACKET: usize = 280;
 const DATAGRAM: usize = PACKET + PAYLOAD_OVERHEAD;

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use motemix_coap::Code;
-use motemix_os::store::{file, Inbox, Message, StoreError};
 use motemix_object::{Audience, Identity, LongAudience, Policy};
+use motemix_os::store::{Inbox, Message, StoreError, file};
 use motemix_readings::devices::Verdict;
 use motemix_readings::{Devices, Verifier};
 use tokio::sync::Notify;

@@ -29,10 +29,10 @@ mod topics;
 pub use broker::{Answer, Broker, Counters, Notice, PendingFetch, Refused, Settled, Unpublished};
 pub use caller::Caller;
 pub use moment::Moment;
+pub use motemix_broker_client::property;
 pub use policy::Policy;
 pub use state::{Change, State};
 pub use store::Store;
-pub use motemix_broker_client::property;
 
 /// The snippets of the package's front page.
 #[cfg(doctest)]

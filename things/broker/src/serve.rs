@@ -38,7 +38,6 @@ use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::clock;
-use motemix_broker_client::clock::{Clock, far};
 use crate::store::{Store, StoreError};
 use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
 use connections::{Connections, Unseen};
@@ -46,6 +45,7 @@ use datagrams::Datagrams;
 use fetches::Fetches;
 use inner::Asked;
 pub use inner::{Feed, Inner, Inside, Update, inside};
+use motemix_broker_client::clock::{Clock, far};
 pub use sessions::{OwnIdentity, key_file};
 pub use shown::Shown;
 use statistics::Statistics;
@@ -162,7 +162,8 @@ impl<S: Store> Server<S> {
         listen: &Listen,
         inside: Inside,
     ) -> Result<(Self, Opened), ServeError> {
-        let seed = motemix_os::rng::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
+        let seed = motemix_os::rng::seed()
+            .map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
         let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
         let mut identities = Vec::new();

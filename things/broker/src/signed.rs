@@ -1,13 +1,13 @@
 //! Signed readings, checked against the key that their device registered (RFC 8387 §7.3).
 
 use motemix_coap::{Code, Response};
-use motemix_readings::signature;
 use motemix_object::{
     Audience, Freshness, Identity, KeyId, ObjectError, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, WINDOW,
 };
 use motemix_readings::jws::{self, SealedJws};
 use motemix_readings::senml::Pack;
+use motemix_readings::signature;
 
 use crate::broker::Refused;
 use crate::context::Context;

@@ -7,8 +7,8 @@ mod receiver;
 use std::time::Duration;
 
 use building::*;
-use motemix_broker_client::handover::Commands;
 use motemix_broker::property;
+use motemix_broker_client::handover::Commands;
 use motemix_coap::{Code, Method, Request, format};
 use motemix_object::{Audience, Credential, SealedReading};
 use motemix_readings::{Devices, base64url};

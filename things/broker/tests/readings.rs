@@ -3,10 +3,10 @@
 mod building;
 
 use building::*;
-use motemix_broker_client::client::topics;
 use motemix_broker::state::Signed;
 use motemix_broker::store::{Retention, Sqlite};
 use motemix_broker::{Broker, Change, Policy, Refused, Store as _};
+use motemix_broker_client::client::topics;
 use motemix_coap::{Code, Method, Request, format};
 use motemix_object::Path;
 

@@ -9,9 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use motemix_os::store::ledger::Entry;
-use motemix_os::store::{file, Birth, Doubt, Ledger};
 use motemix_object::{Identity, Reserved};
+use motemix_os::store::ledger::Entry;
+use motemix_os::store::{Birth, Doubt, Ledger, file};
 
 const TITLE: &str = "motemix reading counter 1";
 

@@ -7,9 +7,9 @@ mod verdicts;
 
 use std::path::{Path, PathBuf};
 
+use motemix_object::{Algorithm, Credential, Freshness, Identity, PublicKey};
 use motemix_os::store::sqlite::{self, Guarded, Layout};
 use motemix_os::store::{StoreError, StoreMark, StoreProblem};
-use motemix_object::{Algorithm, Credential, Freshness, Identity, PublicKey};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 pub use verdicts::Verdict;

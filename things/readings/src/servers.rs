@@ -11,9 +11,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::keys::DeviceKey;
+use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 use motemix_os::store::Ledger;
 use motemix_os::store::ledger::Entry;
-use motemix_object::{Algorithm, Audience, Identity, PublicKey, UnverifiedCommand, open_pairing};
 
 use crate::senml::Pack;
 

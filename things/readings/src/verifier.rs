@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::signature;
-use motemix_os::store::{Message, StoreError};
 use motemix_object::{
     Audience, Credential, Freshness, Identity, KeyId, ObjectError, Policy, PublicKey, SealedReading, Stale,
     UnverifiedRegistration, Verified, check_retirement, claimed_retired,
 };
+use motemix_os::store::{Message, StoreError};
 
 use crate::devices::{Admitted, Device, Devices, MAX_DEVICES, Verdict};
 use crate::jws::{self, JwsError, SealedJws};

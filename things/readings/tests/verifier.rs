@@ -1,10 +1,10 @@
 //! Devices and whoever believes their readings, from the label on the device to its last reading.
 
-use motemix_os::store::Message;
 use motemix_object::{
     Algorithm, Audience, Credential, Identity, Path, Policy, PrivateKey, Reserved, Sealer, Signer as _,
     Stale, register, retire,
 };
+use motemix_os::store::Message;
 use motemix_readings::devices::{Admitted, MAX_DEVICES, Verdict};
 use motemix_readings::{Accepted, Devices, Refusal, Verifier};
 use rand_chacha::ChaCha20Rng;

@@ -10,14 +10,14 @@ mod plain;
 mod screen;
 mod talk;
 
-use crate::chosen;
-use motemix_program::owner::refuse_root;
 use super::node::{failure, open};
-use motemix_program::cli::LoopixChat;
-use motemix_program::failure::Failure;
+use crate::chosen;
 use anyhow::Context;
 use motemix_loopix::files::Role;
 use motemix_loopix::runtime::{self, Event, Handle, Options, RuntimeError};
+use motemix_program::cli::LoopixChat;
+use motemix_program::failure::Failure;
+use motemix_program::owner::refuse_root;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};

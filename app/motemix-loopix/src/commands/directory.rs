@@ -1,13 +1,13 @@
 //! `motemix loopix directory`.
 
-use motemix_program::owner::refuse_root;
-use motemix_program::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
-use motemix_program::failure::Failure;
 use crate::network;
-use motemix_program::network::NetworkDir;
-use motemix_program::report::{self, Table, counted};
 use motemix_crypto::p224::Point;
 use motemix_loopix::files::{Directory, NodeEntry, Role, install_directory, names};
+use motemix_program::cli::{LoopixDirectoryBuild, LoopixDirectoryInstall, LoopixDirectoryShow};
+use motemix_program::failure::Failure;
+use motemix_program::network::NetworkDir;
+use motemix_program::owner::refuse_root;
+use motemix_program::report::{self, Table, counted};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

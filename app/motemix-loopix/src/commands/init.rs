@@ -1,15 +1,15 @@
 //! `motemix loopix init`: one node of a network whose other nodes are on other machines.
 
 use super::directory::address;
-use motemix_program::cli::{LoopixInit, LoopixInitNode};
-use motemix_program::failure::Failure;
 use crate::chosen;
 use crate::network;
-use motemix_program::report;
 use anyhow::Context as _;
 use motemix_crypto::p224::Point;
-use motemix_os::rng::HostRng;
 use motemix_loopix::files::{MixEntry, NodeEntry, ProviderEntry, UserEntry, keys};
+use motemix_os::rng::HostRng;
+use motemix_program::cli::{LoopixInit, LoopixInitNode};
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use serde_json::json;
 
 pub fn init(command: &LoopixInit) -> Result<(), Failure> {

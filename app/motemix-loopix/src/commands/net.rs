@@ -1,21 +1,21 @@
 //! `motemix loopix net`: a Loopix network of processes on this machine.
 
-use motemix_program::network::{DownRows, How};
-use motemix_program::owner::{refuse_others, refuse_root};
 use super::directory::address;
-use motemix_program::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
-use motemix_program::failure::Failure;
 use crate::chosen;
 use crate::network::{self, Blueprint, Preset, Size};
+use anyhow::Context;
+use motemix_loopix::files::{Config, NodeEntry, Profile, Settings, names};
+use motemix_os::rng::HostRng;
+use motemix_os::store::file;
+use motemix_program::cli::{LoopixNetDown, LoopixNetInit, LoopixNetStatus, LoopixNetUp};
+use motemix_program::failure::Failure;
+use motemix_program::network::{DownRows, How};
 use motemix_program::network::{
     NetworkDir, NodeDir, bind_below, check_empty, consecutive, process_of, terminate, udp_taken,
 };
+use motemix_program::owner::{refuse_others, refuse_root};
 use motemix_program::program;
 use motemix_program::report::{self, Progress, Table};
-use anyhow::Context;
-use motemix_os::rng::HostRng;
-use motemix_os::store::file;
-use motemix_loopix::files::{Config, NodeEntry, Profile, Settings, names};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};

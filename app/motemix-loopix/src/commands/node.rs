@@ -5,14 +5,14 @@ mod input;
 mod printer;
 
 use crate::chosen;
-use motemix_program::foreground::end_with_parent;
-use motemix_program::owner::refuse_root;
-use motemix_program::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
-use motemix_program::failure::Failure;
-use motemix_os::memory;
-use motemix_os::store::file;
 use motemix_loopix::files::{FileError, MailboxLimits, NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Options, RuntimeError};
+use motemix_os::memory;
+use motemix_os::store::file;
+use motemix_program::cli::{LoopixClient, LoopixMix, LoopixNode, LoopixProvider};
+use motemix_program::failure::Failure;
+use motemix_program::foreground::end_with_parent;
+use motemix_program::owner::refuse_root;
 use printer::Printer;
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! `motemix loopix renew`: a new key for a node.
 
-use motemix_program::owner::refuse_root;
 use super::node::failure;
-use motemix_program::cli::LoopixRenew;
-use motemix_program::failure::Failure;
-use motemix_program::report;
 use motemix_loopix::files::keys;
 use motemix_loopix::runtime;
+use motemix_program::cli::LoopixRenew;
+use motemix_program::failure::Failure;
+use motemix_program::owner::refuse_root;
+use motemix_program::report;
 use serde_json::json;
 
 pub fn renew(args: &LoopixRenew) -> Result<(), Failure> {

@@ -1,15 +1,15 @@
 //! `motemix loopix send`: one message of a client.
 
 use super::node::{failure, open};
-use motemix_program::cli::LoopixSend as Args;
-use motemix_program::input::message;
-use motemix_program::failure::Failure;
-use motemix_program::report;
 use anyhow::Context;
 use motemix_host::control::{ControlClient, Request, Response};
-use motemix_os::control::{ControlError, ControlProblem};
 use motemix_loopix::files::{NodeFiles, Profile, Role};
 use motemix_loopix::runtime::{self, Event, Options, control_socket};
+use motemix_os::control::{ControlError, ControlProblem};
+use motemix_program::cli::LoopixSend as Args;
+use motemix_program::failure::Failure;
+use motemix_program::input::message;
+use motemix_program::report;
 use serde_json::json;
 use std::fmt::Display;
 use std::sync::mpsc;

@@ -1,13 +1,13 @@
 //! `motemix loopix status`: what a running node counts.
 
+use motemix_host::control::{ControlClient, Request, Response};
+use motemix_loopix::files::NodeFiles;
+use motemix_loopix::runtime::control_socket;
+use motemix_os::control::{ControlError, ControlProblem};
+use motemix_os::store::file;
 use motemix_program::cli::LoopixStatus;
 use motemix_program::failure::Failure;
 use motemix_program::report::{self, Table};
-use motemix_host::control::{ControlClient, Request, Response};
-use motemix_os::control::{ControlError, ControlProblem};
-use motemix_os::store::file;
-use motemix_loopix::files::NodeFiles;
-use motemix_loopix::runtime::control_socket;
 use serde_json::json;
 use std::path::Path;
 

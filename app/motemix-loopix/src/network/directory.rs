@@ -1,9 +1,9 @@
 //! Collects what nodes say of themselves.
 
+use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
+use motemix_program::failure::Failure;
 use motemix_program::network::no_nodes;
 use motemix_program::network::{NetworkDir, NodeDir};
-use motemix_program::failure::Failure;
-use motemix_loopix::files::{Config, Directory, NodeEntry, keys, names, role_of};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 //! hand in.
 
 use super::directory::Built;
-use motemix_program::failure::Failure;
 use motemix_loopix::files::{Directory, NodeEntry, Role, keys};
+use motemix_program::failure::Failure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

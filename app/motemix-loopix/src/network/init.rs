@@ -1,15 +1,15 @@
 //! Makes the files of a Loopix network.
 
-use motemix_program::network::NetworkDir;
-use motemix_program::network::{check_sockets, make, make_whole};
 use super::Preset;
-use motemix_program::failure::Failure;
 use motemix_crypto::p224::{Point, Scalar};
 use motemix_loopix::files::config::Form;
 use motemix_loopix::files::{
     Config, Directory, FileError, MixEntry, NodeEntry, ProviderEntry, Settings, UserEntry, keys, names,
 };
 use motemix_loopix::runtime::control_socket;
+use motemix_program::failure::Failure;
+use motemix_program::network::NetworkDir;
+use motemix_program::network::{check_sockets, make, make_whole};
 use rand_core::CryptoRng;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Starts the process of a node and waits until it says that it is ready.
 
-use motemix_program::network::{Launched, NodeDir, log_file};
 use anyhow::{Context, Result};
-use motemix_os::store::file;
 use motemix_loopix::files::{NodeEntry, Role};
+use motemix_os::store::file;
+use motemix_program::network::{Launched, NodeDir, log_file};
 use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
@@ -68,10 +68,10 @@ pub fn wait_until_ready(launched: &mut Launched<NodeEntry>, events: &Path, until
 
 #[cfg(test)]
 mod tests {
-    use motemix_program::network::{NetworkDir, process_of, terminate};
     use super::*;
     use motemix_crypto::p224::Point;
     use motemix_loopix::files::UserEntry;
+    use motemix_program::network::{NetworkDir, process_of, terminate};
     use std::fs;
     use std::io::Write;
     use std::time::Duration;

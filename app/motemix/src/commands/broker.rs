@@ -10,12 +10,12 @@ mod command;
 mod device;
 mod watch;
 
-use motemix_program::cli::{BrokerClient, For};
-use motemix_program::failure::Failure;
-use motemix_program::report;
 use anyhow::Context as _;
 use motemix_broker_client::client::{Address, Client, topics};
 use motemix_coap::{Code, Request, Response};
+use motemix_program::cli::{BrokerClient, For};
+use motemix_program::failure::Failure;
+use motemix_program::report;
 use std::future::Future;
 
 pub fn run(client: &BrokerClient) -> Result<(), Failure> {

@@ -11,11 +11,11 @@ mod network;
 mod smart;
 mod summary;
 
+use figures::Figures;
 use motemix_program::cli::Demo as Args;
 use motemix_program::failure::Failure;
 use motemix_program::program::on_interrupt;
 use motemix_program::report::Progress;
-use figures::Figures;
 use network::{DemoNetwork, NAME};
 use smart::Smart;
 use std::sync::atomic::{AtomicBool, Ordering};

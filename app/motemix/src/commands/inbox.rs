@@ -2,15 +2,15 @@
 
 mod checked;
 
-use motemix_program::options::load_config;
-use motemix_program::cli::Inbox as Args;
-use motemix_program::failure::Failure;
-use motemix_program::reading;
-use motemix_program::report::{self, Table};
 use checked::Check;
 pub use checked::Checked;
-use motemix_os::store::{Inbox, Message};
 use motemix_object::SealedReading;
+use motemix_os::store::{Inbox, Message};
+use motemix_program::cli::Inbox as Args;
+use motemix_program::failure::Failure;
+use motemix_program::options::load_config;
+use motemix_program::reading;
+use motemix_program::report::{self, Table};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::thread;

@@ -2,20 +2,20 @@
 
 mod status;
 
-use motemix_program::options::load_config;
-use motemix_program::owner::{refuse_others, refuse_root};
-use motemix_program::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
-use motemix_program::failure::Failure;
-use motemix_program::network::documents::Calendar;
-use motemix_program::network::{DownRows, How, 
-    Blueprint, Early, Launched, Lifetime, NetworkDir, NodeDir, Presence, bind, check_empty,
-    check_name, check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken,
-    presence, tcp_taken, udp_taken, without_cover,
-};
-use motemix_program::report::{self, Progress, Table};
 use motemix_directory::ProfileName;
 use motemix_host::NodeConfig;
 use motemix_os::store::file;
+use motemix_program::cli::{Links, NetDown, NetInit, NetRenew, NetUp};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::Calendar;
+use motemix_program::network::{
+    Blueprint, DownRows, Early, How, Launched, Lifetime, NetworkDir, NodeDir, Presence, bind, check_empty,
+    check_name, check_paths, consecutive, hops, loopback, metrics_addresses, no_nodes, plan, port_is_taken,
+    presence, tcp_taken, udp_taken, without_cover,
+};
+use motemix_program::options::load_config;
+use motemix_program::owner::{refuse_others, refuse_root};
+use motemix_program::report::{self, Progress, Table};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -20,10 +20,10 @@ pub use messages::{one_to_send, unarmoured};
 pub use server::{obey, pair, refused};
 pub use verify::{name, verify};
 
+use anyhow::Context;
 use motemix_program::cli::Object;
 use motemix_program::failure::Failure;
 use motemix_program::report;
-use anyhow::Context;
 use motemix_readings::jws::MAX_JWS_LEN;
 use motemix_readings::senml::{Pack, is_text};
 use std::io::Read;

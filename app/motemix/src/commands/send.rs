@@ -1,17 +1,17 @@
 //! `motemix send`: one message and its acknowledgement.
 
 use super::object::one_to_send;
-use motemix_program::options::load_config;
-use motemix_program::owner::refuse_root_as_node;
-use motemix_program::cli::Send as Args;
-use motemix_program::failure::Failure;
-use motemix_program::network::{Outcome, RECEIVER, deliver};
-use motemix_program::input::message;
-use motemix_program::reading;
-use motemix_program::report;
 use motemix_host::NodeConfig;
 use motemix_host::control::ControlClient;
 use motemix_os::control::{ControlError, ControlProblem};
+use motemix_program::cli::Send as Args;
+use motemix_program::failure::Failure;
+use motemix_program::input::message;
+use motemix_program::network::{Outcome, RECEIVER, deliver};
+use motemix_program::options::load_config;
+use motemix_program::owner::refuse_root_as_node;
+use motemix_program::reading;
+use motemix_program::report;
 use motemix_readings::senml::Pack;
 use serde_json::json;
 use std::io::Write;

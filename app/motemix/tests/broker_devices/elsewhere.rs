@@ -71,7 +71,10 @@ impl Drop for Directory {
 fn the_program_registers_a_device_with_its_key_in_aiocoaps_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = folder.path().join("mote.key");
-    let made = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).args(["id", "new"]).arg(&key).output();
+    let made = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
+        .args(["id", "new"])
+        .arg(&key)
+        .output();
     assert!(made.expect("it runs").status.success());
     let directory = Directory::start();
     let said = directory.register(&key, &["--place", "the \"old\" cellar", "--lifetime", "2h"]);

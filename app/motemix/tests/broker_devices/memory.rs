@@ -8,11 +8,11 @@ use hkdf::Hkdf;
 use motemix_coap::oscore::edhoc::{AnyByValue, Own, OwnSecret, begin};
 use motemix_coap::oscore::{Contexts, Message, Settings};
 use motemix_crypto::Secret;
-use motemix_readings::keys::DeviceKey;
-use motemix_os::rng::HostRng;
 use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::{CipherSuite as _, Method, Suite2};
 use motemix_neighbour::suite::P256;
+use motemix_os::rng::HostRng;
+use motemix_readings::keys::DeviceKey;
 use rand_core::{Rng as _, TryCryptoRng, TryRng};
 use sha2::Sha256;
 

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use motemix_coap::oscore::edhoc::{Own, OwnSecret};
 use motemix_crypto::Secret;
-use motemix_readings::keys::DeviceKey;
 use motemix_neighbour::PrivateKey;
 use motemix_object::{Algorithm, Credential, Identity, PublicKey, Signer as _};
 use motemix_readings::base64url;
+use motemix_readings::keys::DeviceKey;
 use serde_json::{Value, json};
 
 use crate::broker::{Broker, code, text};

@@ -12,9 +12,9 @@ use motemix_coap::oscore::edhoc::{AnyByValue, Own, OwnSecret, begin, from_respon
 use motemix_coap::oscore::{Contexts, Message, Settings};
 use motemix_coap::{Code, Endpoint, Method, Request, format};
 use motemix_crypto::Secret;
-use motemix_os::rng::HostRng;
 use motemix_neighbour::edhoc::Method as Authentication;
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
+use motemix_os::rng::HostRng;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 

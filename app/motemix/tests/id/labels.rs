@@ -85,7 +85,11 @@ fn a_camera_reads_the_identity_off_paper_screen_and_terminal() {
 #[test]
 fn a_terminal_is_read_with_colours_and_without() {
     let kit = Kit::new();
-    let command = format!("'{}' id qr '{}'", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")), kit.path("a.card"));
+    let command = format!(
+        "'{}' id qr '{}'",
+        motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
+        kit.path("a.card")
+    );
     for (colours, no_color) in [(true, ""), (false, "1")] {
         // `script` gives the program a terminal.
         let mut script = Command::new("script");

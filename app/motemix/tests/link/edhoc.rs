@@ -288,7 +288,12 @@ fn whoever_is_met_is_kept_below_a_line_without_an_end() {
 fn on_a_full_disk(words: &[String]) -> Command {
     let mut command = Command::new("sh");
     // Blocks of 512 or 1,024 bytes. A write beyond fails, and does not end the program.
-    command.args(["-c", "ulimit -f 2; trap '' XFSZ; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
+    command.args([
+        "-c",
+        "ulimit -f 2; trap '' XFSZ; exec \"$@\"",
+        "sh",
+        motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
+    ]);
     command.args(words);
     command
 }
@@ -361,7 +366,12 @@ fn a_program_that_dies_while_it_keeps_somebody_leaves_the_file_as_it_was() {
     let router = Router::start(&keys.of_router("edhoc"));
     let of_sensor = words(["--mode", "edhoc", "--key", &keys.path("sensor"), "--anybody", "--known", &known]);
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -c 0; ulimit -f 2; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
+    command.args([
+        "-c",
+        "ulimit -c 0; ulimit -f 2; exec \"$@\"",
+        "sh",
+        motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
+    ]);
     command.args(["link", "sensor", "--to", &router.address]).args(&of_sensor);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -389,7 +399,12 @@ fn a_key_for_which_there_is_no_room_is_not_made() {
     let keys = Keys::new();
     let path = keys.path("new");
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -f 0; trap '' XFSZ; exec \"$@\"", "sh", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))]);
+    command.args([
+        "-c",
+        "ulimit -f 0; trap '' XFSZ; exec \"$@\"",
+        "sh",
+        motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")),
+    ]);
     let run = Run::by(command.args(["link", "identity", &path]));
     assert!(run.status() == 2 && run.stdout().is_empty() && run.stderr().contains(&path), "{}", run.stderr());
     assert!(!std::path::Path::new(&path).exists());

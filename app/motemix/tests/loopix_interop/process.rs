@@ -72,7 +72,8 @@ impl Process {
     pub fn start(program: Program, role: &str, folder: &Path, profile: &str, more: &[&str]) -> Self {
         let mut command = match program {
             Program::Ours => {
-                let mut command = Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
+                let mut command =
+                    Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")));
                 command.args(["loopix", role, "--stats", STATS, "--dir"]);
                 command
             }

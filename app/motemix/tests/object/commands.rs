@@ -3,8 +3,8 @@
 use super::Desk;
 use super::hostile::is_one_harmless_line;
 use crate::program::{Run, motemix};
-use motemix_readings::keys::DeviceKey;
 use motemix_object::Algorithm;
+use motemix_readings::keys::DeviceKey;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -147,7 +147,11 @@ fn a_command_that_nobody_could_read_is_said_to_be_lost() {
     let words = ["object", "obey", &valve.0.text("valve.key"), &valve.0.text("command")];
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let lost = Run::by_into(Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix"))).args(words).stdout(writer));
+    let lost = Run::by_into(
+        Command::new(motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
+            .args(words)
+            .stdout(writer),
+    );
     lost.fails(1, &["cannot write to stdout", "counts as obeyed", "sign it again"]);
     valve.obey("@command").fails(1, &["it is an old one"]);
 }

@@ -2,10 +2,10 @@
 
 use super::Desk;
 use crate::program::{Network, motemix};
-use motemix_readings::keys::DeviceKey;
-use motemix_os::store::Inbox;
 use motemix_object::Algorithm;
+use motemix_os::store::Inbox;
 use motemix_readings::Devices;
+use motemix_readings::keys::DeviceKey;
 use std::fs;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use super::Desk;
 use crate::program::Run;
 use crate::python::{Python, bytes};
-use motemix_readings::keys::DeviceKey;
 use motemix_object::{Algorithm, Audience, Signer as _, reading_context};
 use motemix_readings::jws::CONTEXT;
+use motemix_readings::keys::DeviceKey;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;

@@ -10,14 +10,6 @@
 
 mod status;
 
-use motemix_program::cli::{Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe};
-use motemix_program::foreground::end_with_parent;
-use motemix_program::options::of_option;
-use motemix_program::owner::refuse_root;
-use motemix_program::failure::Failure;
-use motemix_program::network::{documents, hops, make_whole};
-use motemix_program::program;
-use motemix_program::report;
 use anyhow::Context as _;
 use motemix_authority::config::Peer;
 use motemix_authority::store::{Store, Taken};
@@ -26,11 +18,21 @@ use motemix_directory::{
     Authorities, DescriptorError, Epoch, MAX_DESCRIPTOR_LEN, ProfileName, Role, SignedDescriptor,
 };
 use motemix_host::AuthorityKeyFile;
-use motemix_os::address::text;
 use motemix_host::documents::Folder;
+use motemix_os::address::text;
 use motemix_os::memory;
 use motemix_os::store::file;
 use motemix_os::supervisor::Supervisor;
+use motemix_program::cli::{
+    Authority, AuthorityAdd, AuthorityInit, AuthorityPeers, AuthorityRemove, AuthorityServe,
+};
+use motemix_program::failure::Failure;
+use motemix_program::foreground::end_with_parent;
+use motemix_program::network::{documents, hops, make_whole};
+use motemix_program::options::of_option;
+use motemix_program::owner::refuse_root;
+use motemix_program::program;
+use motemix_program::report;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};

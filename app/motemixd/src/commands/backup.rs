@@ -14,21 +14,21 @@
 //! Mix keys and replay logs are not in it: a node that has them a second time would unwrap packets
 //! a second time.
 
-use motemix_program::options::load_config;
+use anyhow::Context as _;
+use motemix_directory::{Epoch, UnixTime};
+use motemix_host::descriptor::describe;
+use motemix_host::documents::Folder;
+use motemix_host::{IdentityKeyFile, NodeConfig, NodeKey};
+use motemix_os::clock::{unix_seconds, unix_time};
+use motemix_os::rng::HostRng;
+use motemix_os::store::sqlite::{self, Adopted};
+use motemix_os::store::{StoreProblem, file};
 use motemix_program::cli::{Adopt, Backup, Restore};
 use motemix_program::failure::Failure;
 use motemix_program::network::{NetworkDir, check_empty, check_sockets, make_whole};
+use motemix_program::options::load_config;
 use motemix_program::report::{self, counted};
-use anyhow::Context as _;
-use motemix_directory::{Epoch, UnixTime};
-use motemix_os::clock::{unix_seconds, unix_time};
-use motemix_host::descriptor::describe;
-use motemix_host::documents::Folder;
 use motemix_readings::keys::DeviceKey;
-use motemix_os::rng::HostRng;
-use motemix_os::store::sqlite::{self, Adopted};
-use motemix_os::store::{file, StoreProblem};
-use motemix_host::{IdentityKeyFile, NodeConfig, NodeKey};
 use motemix_readings::{Counter, Servers};
 use rand_core::Rng as _;
 use std::io::{self, ErrorKind, Read};

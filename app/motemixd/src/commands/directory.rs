@@ -4,15 +4,15 @@ mod sign;
 
 pub use sign::sign;
 
-use motemix_program::options::load_config;
-use motemix_program::cli::{Directory, DirectoryShow, DirectoryVerify};
-use motemix_program::failure::Failure;
-use motemix_program::network::documents::{DocumentFile, list, now, parse_authority};
-use motemix_program::report::{self, Table};
 use motemix_authority::AuthorityConfig;
 use motemix_authority::config::FILE as AUTHORITY_FILE;
 use motemix_directory::{Authorities, AuthorityKey, DocumentNode, NetworkDocument, Role, UnixTime};
 use motemix_os::store::file::without_detours;
+use motemix_program::cli::{Directory, DirectoryShow, DirectoryVerify};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{DocumentFile, list, now, parse_authority};
+use motemix_program::options::load_config;
+use motemix_program::report::{self, Table};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,9 +5,9 @@ mod node;
 
 pub use node::through;
 
-use motemix_program::options::load_config;
 use motemix_program::cli::Status;
 use motemix_program::failure::Failure;
+use motemix_program::options::load_config;
 
 pub fn status(args: &Status) -> Result<(), Failure> {
     let config = args.config.as_ref().map(|path| load_config(path)).transpose()?;

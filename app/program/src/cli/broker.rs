@@ -61,11 +61,11 @@ pub struct BrokerServer {
     /// further servers after commas, and the network's name after a slash (broker by default). Each
     /// broker has a folder of its own, with a copy. A server that does not listen yet is waited
     /// for, for a minute. By default a broker stores in its folder alone.
-        #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL")]
     pub store: Option<NatsUrl>,
     /// How many servers keep a stream that is made: 1, 3 or 5. By default 3 if three servers are
     /// named, and 1 otherwise.
-        #[arg(long, value_name = "COUNT", requires = "store")]
+    #[arg(long, value_name = "COUNT", requires = "store")]
     pub replicas: Option<usize>,
     /// Ends when the process that started it ends.
     #[arg(long, hide = true)]

@@ -77,8 +77,8 @@ fn check_length(data: &[u8], profile: ProfileName) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::reading::sign_one;
-    use motemix_readings::keys::DeviceKey;
     use motemix_object::Algorithm;
+    use motemix_readings::keys::DeviceKey;
     use motemix_readings::senml::Pack;
 
     #[test]

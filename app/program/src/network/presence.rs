@@ -3,8 +3,8 @@
 use super::{NodeDir, Process, status};
 use anyhow::Result;
 use motemix_host::NodeConfig;
-use motemix_os::control::{ControlError, ControlProblem};
 use motemix_host::control::NodeStatus;
+use motemix_os::control::{ControlError, ControlProblem};
 
 /// A node that is there, or not.
 pub enum Presence {

@@ -1,13 +1,13 @@
 //! Readings that whoever gets them can check.
 
 use crate::failure::Failure;
-use motemix_readings::keys::DeviceKey;
-use motemix_os::store::Birth;
 use motemix_host::{NodeConfig, Source};
 use motemix_object::{
     Algorithm, Audience, OVERHEAD, ObjectError, Path, Reserved, Sealer, Signer as _, register, senml_len,
 };
+use motemix_os::store::Birth;
 use motemix_readings::Counter;
+use motemix_readings::keys::DeviceKey;
 use std::ops::Range;
 use std::task::{Poll, ready};
 

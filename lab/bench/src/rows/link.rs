@@ -4,12 +4,12 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result};
 use motemix_crypto::Secret;
-use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::meeting::admitted;
 use motemix_neighbour::datagram::{Content, Datagram, PAYLOAD_OVERHEAD, SecurityContext};
 use motemix_neighbour::edhoc::{Role, Suite0, WithoutSignatures};
 use motemix_neighbour::handshakes::{Admission, Admitted, Event, Handshakes, Identity, Peer};
+use motemix_os::rng::HostRng;
 use snow::{Builder, TransportState};
 
 use crate::ours::{HostCurve, mix_key};

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use motemix_crypto::p224::{Point, Scalar};
-use motemix_os::rng::HostRng;
 use motemix_loopix::files::keys;
 use motemix_loopix::packet::{Format, Hop, Layer, Packet, create, forward};
 use motemix_loopix::wire::command::{self, Next, Text};
+use motemix_os::rng::HostRng;
 use motemix_sphinx::{ReplayError, ReplayFilter, ReplayTag};
 use serde::Deserialize;
 

@@ -2,8 +2,8 @@
 
 use crate::firmware::Purpose;
 use clap::{Args, Subcommand};
-use motemix_program::cli::{Mode, parse_probability};
 use motemix_mcu::Core;
+use motemix_program::cli::{Mode, parse_probability};
 use std::path::PathBuf;
 use std::time::Duration;
 

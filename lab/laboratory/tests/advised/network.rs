@@ -3,12 +3,12 @@
 #![allow(clippy::cast_precision_loss, reason = "counts are far below 2⁵³")]
 
 use crate::measured::Measured;
-use motemix_testbed::Ports;
 use crate::program::wait_until;
 use crate::tap::{Loss, Tap};
 use chacha20::ChaCha8Rng;
-use motemix_loopix_program::network::{Blueprint, Size, init, nodes_of};
 use motemix_loopix::files::{Config, NodeEntry, Profile, Role, Settings};
+use motemix_loopix_program::network::{Blueprint, Size, init, nodes_of};
+use motemix_testbed::Ports;
 use rand_core::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant as HostInstant};
 
-use motemix_os::clock::HostClock;
 use motemix_host::link::{BATCH, Batch, FairQueue, Outgoing, Sources, UdpLink};
+use motemix_os::clock::HostClock;
 use motemix_os::memory;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};

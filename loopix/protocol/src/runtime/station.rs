@@ -2,8 +2,8 @@
 
 mod client;
 
-use motemix_os::rng::HostRng;
 use motemix_node::Instant;
+use motemix_os::rng::HostRng;
 
 use super::event::{Event, Refusal, Told};
 use super::mailboxes::SqliteMailboxes;

@@ -2,9 +2,9 @@
 //! is drawn.
 
 use chacha20::ChaCha20Rng;
-use motemix_os::rng::HostRng;
 use motemix_loopix::pack::{self, binary};
 use motemix_loopix::packet::{Blinding, BodyTag, Flags, Format, forward};
+use motemix_os::rng::HostRng;
 use rand_core::{Rng as _, SeedableRng as _};
 use rmpv::Value;
 

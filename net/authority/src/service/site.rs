@@ -1,8 +1,8 @@
 //! What an authority answers over HTTP.
 
 use motemix_directory::{Epoch, MAX_DESCRIPTOR_LEN};
-use motemix_os::clock::unix_seconds;
 use motemix_host::metrics::Format;
+use motemix_os::clock::unix_seconds;
 use motemix_os::web::{Answer, Asked, Site};
 
 use super::{Authority, State, hex, status};

@@ -16,12 +16,12 @@ use motemix_directory::Epoch;
 
 use super::RuntimeError;
 use crate::NodeConfig;
-use motemix_os::clock::unix_seconds;
 use crate::documents::Folder;
 use crate::keys::{NodeKey, birth_of};
-use motemix_os::store::birth::{is_machine, Birth};
 use crate::store::{Mark, ReplayLogs};
+use motemix_os::clock::unix_seconds;
 use motemix_os::store::StoreError;
+use motemix_os::store::birth::{Birth, is_machine};
 
 /// Why keys may have been used elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

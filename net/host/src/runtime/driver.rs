@@ -29,17 +29,17 @@ use super::state_folder::StateFolder;
 use super::tables::Tables;
 use super::{Heard, Parts, RuntimeError, Trouble, rounds};
 use crate::NodeConfig;
-use motemix_os::clock::HostClock;
 use crate::control::{Call, Response};
 use crate::documents::{Documents, Network};
 use crate::keys::NodeKey;
 use crate::link::{Batch, FairQueue, Loss, Outbox, PAYLOAD_OVERHEAD, Sources};
-use motemix_os::memory;
-use motemix_os::rng::HostRng;
-use motemix_os::supervisor::Supervisor;
 use examine::Examination;
 pub(super) use examine::{WithoutDocument, passes, waits};
 use intake::Intake;
+use motemix_os::clock::HostClock;
+use motemix_os::memory;
+use motemix_os::rng::HostRng;
+use motemix_os::supervisor::Supervisor;
 
 /// How often the wall clock is looked at.
 const TICK: Duration = Duration::from_secs(1);

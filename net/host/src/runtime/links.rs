@@ -13,14 +13,14 @@ use motemix_neighbour::datagram::Datagram;
 use tokio::time::sleep_until;
 
 use super::RuntimeError;
-use motemix_os::clock::HostClock;
 use crate::config::{NodeConfig, RadioConfig};
-use motemix_os::curve::HostCurve;
 use crate::documents::{Network, NetworkNode};
 use crate::link::{
     BATCH, Batch, DatagramKeyLog, KeyLog, LinkCounters, Loss, Outbox, Outgoing, PAYLOAD_OVERHEAD, RadioLink,
     RadioNetwork, SessionCounters, Sessions, SocketNetwork, SocketNode, UdpLink, key_log,
 };
+use motemix_os::clock::HostClock;
+use motemix_os::curve::HostCurve;
 use motemix_os::rng::HostRng;
 
 /// One or two sockets, or a radio, or both.

@@ -19,12 +19,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::RuntimeError;
 use super::snapshot::Shared;
-use motemix_os::clock::unix_time;
 use crate::config::{DirectoryConfig, NodeConfig};
 use crate::descriptor::{DescribeError, KEYS_AHEAD, describe};
 use crate::documents::{Folder, listed};
 use crate::keys::{IdentityKeyFile, NodeKey};
 use crate::metrics::Told as _;
+use motemix_os::clock::unix_time;
 use motemix_os::rng::HostRng;
 use motemix_os::store::file;
 use motemix_os::web::{self, Answer, Asked, Site, WebError};

@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
     use crate::config::Limits;
-    use motemix_os::curve::HostCurve;
     use crate::link::Sources;
     use crate::runtime::tables::Tables;
+    use motemix_os::curve::HostCurve;
 
     /// The seed of what the node draws: when ticks come, and which of them want a loop. Without it,
     /// how many are missed before the first headers, and how many loops there are, differs from run

@@ -21,11 +21,11 @@ use super::crew::CrewCounters;
 use super::detail::disk_room;
 use super::passed::Passed;
 use crate::NodeConfig;
-use motemix_os::address::text;
 use crate::control::{DiskRoom, NodeStatus, ToldAuthority};
 use crate::health::{Concern, Health};
 use crate::link::{LinkCounters, SessionCounters};
 use crate::metrics::{Metrics, Told};
+use motemix_os::address::text;
 use motemix_os::places;
 
 /// How long documents may take to come by themselves to a node that starts. Authorities that begin

@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use motemix_directory::Epoch;
 
 use super::replay_log::HEADER_LEN;
+use motemix_os::clock::boot_id;
 use motemix_os::store::birth::Birth;
 use motemix_os::store::lock::lock;
 use motemix_os::store::{StoreError, file};
-use motemix_os::clock::boot_id;
 
 const FILE: &str = "replay-mark";
 const TITLE: &str = "motemix replay mark 1";

@@ -11,11 +11,11 @@ use crate::loopback::{
 use crate::{healthz, wait_until, words};
 use motemix_crypto::PublicKey;
 use motemix_directory::Parameters;
-use motemix_os::clock::unix_seconds;
 use motemix_host::config::ReadingsConfig;
 use motemix_host::control::{NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};
 use motemix_host::{Setup, run};
+use motemix_os::clock::unix_seconds;
 
 /// Of a network in which one node runs: no loop comes back.
 fn alone() -> Parameters {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, hours, parameters, start};
 use crate::{wait_until, words};
 use motemix_directory::Epoch;
-use motemix_os::clock::unix_seconds;
 use motemix_host::control::{Request, Response};
 use motemix_host::health::{Concern, State};
-use motemix_os::store::Inbox;
 use motemix_host::{Setup, renew_keys, run};
+use motemix_os::clock::unix_seconds;
+use motemix_os::store::Inbox;
 
 #[test]
 fn a_pipe_in_the_place_of_a_document_holds_nothing_up() {

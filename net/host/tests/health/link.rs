@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::loopback::{FIRST_EPOCH, Network, Running, SENDER, parameters, start};
 use crate::{wait_until, words};
-use motemix_os::clock::unix_seconds;
 use motemix_host::control::Response;
 use motemix_host::health::{Concern, State};
+use motemix_os::clock::unix_seconds;
 
 #[test]
 fn a_node_that_is_cut_off_says_so_until_loops_come_back() {

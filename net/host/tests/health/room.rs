@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::loopback::{FIRST_EPOCH, Network, RECEIVER, Running, SENDER, ask_http, hours, parameters, start};
 use crate::{healthz, wait_until, words};
-use motemix_os::clock::unix_seconds;
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
 use motemix_host::health::{Concern, Health, State};
-use motemix_os::store::Inbox;
 use motemix_host::{NodeConfig, Setup, run};
+use motemix_os::clock::unix_seconds;
+use motemix_os::store::Inbox;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 #[test]

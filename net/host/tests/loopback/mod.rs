@@ -17,11 +17,10 @@ use motemix_directory::{
     AuthoritySecret, DocumentBuilder, Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime,
     document_len_limit,
 };
-use motemix_os::clock::{unix_seconds, unix_time};
 use motemix_host::control::{ControlClient, NodeStatus, Request, Response};
-use motemix_os::curve::HostCurve;
 use motemix_host::{NodeConfig, NodeKey, RuntimeError, Setup, Started, run};
-
+use motemix_os::clock::{unix_seconds, unix_time};
+use motemix_os::curve::HostCurve;
 
 use motemix_testbed::Ports;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use motemix_crypto::{Curve as _, PublicKey, Secret};
 use motemix_directory::Epoch;
-use motemix_os::curve::HostCurve;
 use motemix_host::link::{Outbox, Outgoing, PAYLOAD_OVERHEAD, Sessions, SocketNetwork, SocketNode};
-use motemix_os::rng::HostRng;
 use motemix_link::Instant;
 use motemix_link::counters::LinkDrop;
+use motemix_os::curve::HostCurve;
+use motemix_os::rng::HostRng;
 
 pub const PACKET: usize = 280;
 pub const DATAGRAM: usize = PACKET + PAYLOAD_OVERHEAD;

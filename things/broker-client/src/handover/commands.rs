@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use motemix_os::store::{Message, StoreError};
 use motemix_object::{Audience, Policy};
+use motemix_os::store::{Message, StoreError};
 use motemix_readings::{Devices, Verifier};
 use tokio::sync::Notify;
 

@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 use motemix_coap::{Code, Method, Request, format};
-use motemix_os::store::Message;
 use motemix_object::{SealedReading, UnverifiedRegistration};
+use motemix_os::store::Message;
 use motemix_readings::devices::Verdict;
 
 use super::HandoverError;

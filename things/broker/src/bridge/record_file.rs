@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use motemix_os::store::sqlite::{self, Guarded, Layout};
-use motemix_os::store::{own_folder, StoreError};
 use motemix_object::Identity;
+use motemix_os::store::sqlite::{self, Guarded, Layout};
+use motemix_os::store::{StoreError, own_folder};
 use rusqlite::{Connection, params};
 
 use super::mirror::{OlderRecord, RecordChange};

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use motemix_coap::oscore::{
     BLOCK, Context, ContextId, Contexts, ECHO_LEN, NotStored, NumberStore, Numbers, Preshared,
 };
-use motemix_readings::keys::SharedContext;
-use motemix_os::store::sqlite::{self, Guarded, Layout};
 use motemix_object::Identity;
+use motemix_os::store::sqlite::{self, Guarded, Layout};
+use motemix_readings::keys::SharedContext;
 use motemix_time::Instant;
 use rand_core::Rng as _;
 use rusqlite::{OptionalExtension as _, params};

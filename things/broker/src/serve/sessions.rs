@@ -12,11 +12,11 @@ use motemix_coap::oscore::edhoc::{self, Accepted, DeviceKey as ProvenKey, Own, O
 use motemix_coap::oscore::{ContextId, Contexts, Layer, NothingStored};
 use motemix_coap::{Protection, oscore};
 use motemix_crypto::Secret;
-use motemix_readings::keys::DeviceKey;
 use motemix_neighbour::PrivateKey;
 use motemix_neighbour::edhoc::cipher_suite::Ed25519Key;
 use motemix_neighbour::edhoc::{Ccs, CredentialId};
 use motemix_object::{Algorithm, Identity, PublicKey, Signer as _};
+use motemix_readings::keys::DeviceKey;
 
 use super::{ServeError, preshared};
 use crate::State;

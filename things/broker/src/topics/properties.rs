@@ -7,13 +7,13 @@ use minicbor::encode::Write;
 use minicbor::{Decoder, Encoder};
 use motemix_object::Identity;
 
+use super::{COLLECTION, DATA, DATA_TYPE};
+use crate::Moment;
+use crate::state::{Topic, TopicId};
 use motemix_broker_client::property::{
     CONTENT_FORMAT, DATA_URI, DEVICE, EXPIRATION, INITIALIZE, MAX_SUBSCRIBERS, NAME, NEXT, OBSERVER_CHECK,
     RESOURCE_TYPE, TOPIC_TYPE,
 };
-use super::{COLLECTION, DATA, DATA_TYPE};
-use crate::Moment;
-use crate::state::{Topic, TopicId};
 
 /// What a topic shows, in the order of its bytes.
 pub(super) const KEYS: [i64; 9] = [

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use motemix_broker::Policy;
-use motemix_broker_client::client::{Address, Client};
-use motemix_broker_client::handover::{Commands, Handover, Replier, Settings};
 use motemix_broker::serve::{Listen, Opened, Server, inside};
 use motemix_broker::store::Retention;
 use motemix_broker::store::sqlite::Sqlite;
+use motemix_broker_client::client::{Address, Client};
+use motemix_broker_client::handover::{Commands, Handover, Replier, Settings};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Method, Request, Response};
-use motemix_os::store::{Inbox, Message};
 use motemix_object::Credential;
+use motemix_os::store::{Inbox, Message};
 use motemix_readings::Devices;
 use motemix_readings::devices::Admitted;
 use tokio::sync::{Notify, oneshot};

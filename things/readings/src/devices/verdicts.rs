@@ -1,7 +1,7 @@
 //! What became of the messages of an inbox.
 
-use motemix_os::store::{Message, StoreError};
 use motemix_object::Identity;
+use motemix_os::store::{Message, StoreError};
 use rusqlite::{OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 

@@ -94,8 +94,8 @@ impl fmt::Debug for SharedContext {
 
 #[cfg(test)]
 mod tests {
-    use motemix_os::key_file::KeyProblem;
     use super::*;
+    use motemix_os::key_file::KeyProblem;
 
     fn load(lines: &str) -> Result<SharedContext, KeyError> {
         let folder = tempfile::tempdir().unwrap();

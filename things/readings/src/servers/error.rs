@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use motemix_os::store::Doubt;
 use motemix_object::ObjectError;
+use motemix_os::store::Doubt;
 
 use crate::senml::InvalidSenml;
 

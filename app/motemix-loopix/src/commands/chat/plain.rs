@@ -2,9 +2,9 @@
 
 use super::Running;
 use super::talk::Talk;
-use motemix_program::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::runtime::Event;
+use motemix_program::failure::Failure;
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread;

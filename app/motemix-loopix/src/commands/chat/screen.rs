@@ -4,9 +4,9 @@
 use super::Running;
 use super::editor::Editor;
 use super::talk::{Cover, Entry, Talk, ago};
+use anyhow::Context;
 use motemix_program::failure::Failure;
 use motemix_program::report::printable;
-use anyhow::Context;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};

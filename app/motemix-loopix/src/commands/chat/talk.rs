@@ -2,10 +2,10 @@
 
 use super::super::node::event::as_json;
 use super::line::Line;
-use motemix_program::report::printable;
 use motemix_loopix::role::Counters;
 use motemix_loopix::runtime::{Event, Handle, Stopped, Totals};
 use motemix_loopix::wire::message::Encoding;
+use motemix_program::report::printable;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,9 +1,9 @@
 //! What a client is told on stdin.
 
 use super::printer::Lines;
-use motemix_program::failure::Failure;
 use anyhow::Context;
 use motemix_loopix::runtime::Handle;
+use motemix_program::failure::Failure;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead, Read};

@@ -1,9 +1,9 @@
 //! Prints lines on a thread of its own: whoever reads them slowly, or not at all, does not hold up
 //! the node.
 
+use anyhow::Context;
 use motemix_program::failure::Failure;
 use motemix_program::report::printable_json;
-use anyhow::Context;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! A command, put where the device's receiver looks for it.
 
 use super::{ask, connect, said_by_broker};
-use motemix_program::cli::BrokerCommand;
 use crate::commands::id::source;
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, unarmoured};
-use motemix_program::failure::Failure;
-use motemix_program::report;
 use motemix_broker_client::client::topics;
 use motemix_coap::{Method, format};
 use motemix_object::IdentityLabel;
+use motemix_program::cli::BrokerCommand;
+use motemix_program::failure::Failure;
+use motemix_program::report;
 
 pub async fn command(args: &BrokerCommand) -> Result<(), Failure> {
     let from = place(args.command.as_deref());

@@ -1,18 +1,18 @@
 //! A device that registers and publishes by itself.
 
 use super::{ask_as, connect, hint, said_by_broker};
-use motemix_program::cli::{BrokerPublish, BrokerRegister, For};
 use crate::commands::object::senml;
-use motemix_program::failure::Failure;
-use motemix_program::report;
 use motemix_broker_client::client::registration::{Registration, discovered, discovery, link_to_readings};
 use motemix_broker_client::client::{Address, Client, topics};
 use motemix_coap::link_format::Link;
 use motemix_coap::{Code, Method, Request, Response, format};
-use motemix_readings::keys::DeviceKey;
 use motemix_object::{
     Identity, MAX_REQUEST_PROOF_LEN, MAX_TEXT_LEN, OVERHEAD, Path, RequestDigest, Sealer, sign_request,
 };
+use motemix_program::cli::{BrokerPublish, BrokerRegister, For};
+use motemix_program::failure::Failure;
+use motemix_program::report;
+use motemix_readings::keys::DeviceKey;
 use motemix_readings::{Counter, base64url};
 
 /// Room for a key and what may stand beside it.

@@ -1,8 +1,12 @@
 //! The network of a demonstration: its folder, its sockets and its processes.
 
 use super::figures::Figures;
-use motemix_program::cli::{Demo as Args, Traffic};
 use crate::commands::inbox::Checked;
+use anyhow::Context;
+use motemix_directory::ProfileName;
+use motemix_host::NodeConfig;
+use motemix_host::control::Request;
+use motemix_program::cli::{Demo as Args, Traffic};
 use motemix_program::failure::Failure;
 use motemix_program::network::documents::Calendar;
 use motemix_program::network::{
@@ -10,10 +14,6 @@ use motemix_program::network::{
     init, loopback, plan, without_cover,
 };
 use motemix_program::report::Progress;
-use anyhow::Context;
-use motemix_directory::ProfileName;
-use motemix_host::NodeConfig;
-use motemix_host::control::Request;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

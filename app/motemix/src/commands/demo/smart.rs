@@ -8,18 +8,18 @@
 
 mod application;
 
-use motemix_program::failure::Failure;
-use motemix_program::network::{NetworkDir, RECEIVER};
-use motemix_program::program;
-use motemix_program::report::{Progress, Table};
 use anyhow::Context as _;
 use application::Application;
 pub use application::Seen;
 use motemix_host::config::BrokerConfig;
-use motemix_readings::keys::DeviceKey;
-use motemix_os::store::Inbox;
 use motemix_host::{NodeConfig, config::ConfigError};
 use motemix_object::{Algorithm, Audience, Command as Order, Identity, command as sign_command};
+use motemix_os::store::Inbox;
+use motemix_program::failure::Failure;
+use motemix_program::network::{NetworkDir, RECEIVER};
+use motemix_program::program;
+use motemix_program::report::{Progress, Table};
+use motemix_readings::keys::DeviceKey;
 use motemix_readings::{Counter, Devices, Servers};
 use serde::Serialize;
 use std::fs;

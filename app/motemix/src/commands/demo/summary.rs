@@ -2,10 +2,10 @@
 
 use super::figures::{ELAPSED, Figures, ROUND_TRIP};
 use super::smart::SmartSummary;
-use motemix_program::cli::{Demo as Args, Profile};
-use motemix_program::report::{self, Table, shortfall};
 use anyhow::Result;
 use motemix_host::link::PAYLOAD_OVERHEAD;
+use motemix_program::cli::{Demo as Args, Profile};
+use motemix_program::report::{self, Table, shortfall};
 use motemix_sphinx::{Geometry, HOST1K, HOST2K, MOTE, MOTE5};
 use serde::Serialize;
 use std::collections::BTreeMap;

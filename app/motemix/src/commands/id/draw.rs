@@ -1,8 +1,8 @@
 //! A QR code (ISO/IEC 18004), drawn for terminals, printers and screens.
 
 use super::png;
-use motemix_program::failure::Failure;
 use motemix_object::IdentityLabel;
+use motemix_program::failure::Failure;
 use qrcode::{Color, EcLevel, QrCode};
 use std::fmt::Write as _;
 

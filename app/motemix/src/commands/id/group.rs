@@ -1,11 +1,11 @@
 //! `motemix id group`: a kit of devices under one identity.
 
 use super::{digits, key_as_json, not_written, source};
+use motemix_object::{Group, Identity, PublicKey};
 use motemix_program::cli::{IdGroupNew, IdGroupShow};
 use motemix_program::failure::Failure;
 use motemix_program::report::{self, Table};
 use motemix_readings::keys::GroupFile;
-use motemix_object::{Group, Identity, PublicKey};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -15,15 +15,15 @@ mod servers;
 mod sheet;
 pub mod source;
 
-use motemix_program::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
-use motemix_program::failure::Failure;
-use motemix_program::report::{self, Table};
 use draw::Code;
-use motemix_readings::keys::{describe, rotate, DeviceCard, DeviceKey};
-use motemix_os::key_file::KeyProblem;
 use motemix_object::{
     Identity, IdentityLabel, MAX_COSE_KEY_LEN, Other, OtherKind, PublicKey, cose_key, thumbprint,
 };
+use motemix_os::key_file::KeyProblem;
+use motemix_program::cli::{Id, IdCheck, IdGroup, IdNew, IdProve, IdQr, IdRotate, IdShow};
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table};
+use motemix_readings::keys::{DeviceCard, DeviceKey, describe, rotate};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{IsTerminal as _, Read as _};

@@ -2,19 +2,19 @@
 
 use super::source::{self, place};
 use super::{as_json, as_table, digits, key_as_json};
+use anyhow::Context as _;
+use motemix_object::{
+    Audience, CHALLENGE_LEN, Group, Identity, IdentityLabel, MAX_MEMBERS, MAX_PUBLIC_KEY_LEN, ObjectError,
+    Signer as _, claimed_members, claimed_possessor, claimed_retired,
+};
+use motemix_os::rng::HostRng;
 use motemix_program::cli::{
     ChallengeArgs, IdCheckMembership, IdCheckPossession, IdCheckRetirement, IdProveMembership,
     IdProvePossession,
 };
 use motemix_program::failure::Failure;
 use motemix_program::report::{self, Table};
-use anyhow::Context as _;
 use motemix_readings::keys::{DeviceCard, DeviceKey};
-use motemix_os::rng::HostRng;
-use motemix_object::{
-    Audience, CHALLENGE_LEN, Group, Identity, IdentityLabel, MAX_MEMBERS, MAX_PUBLIC_KEY_LEN, ObjectError,
-    Signer as _, claimed_members, claimed_possessor, claimed_retired,
-};
 use rand_core::Rng as _;
 use serde_json::json;
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! Whom a device obeys.
 
 use super::source;
-use motemix_program::cli::{IdPair, IdServers};
 use crate::commands::object::{Kind, MOST_MESSAGE, input, kind, place, refused, unarmoured};
+use motemix_object::{Identity, IdentityLabel, PublicKey};
+use motemix_program::cli::{IdPair, IdServers};
 use motemix_program::failure::Failure;
 use motemix_program::report::{self, Table};
 use motemix_readings::keys::DeviceKey;
-use motemix_object::{Identity, IdentityLabel, PublicKey};
 use motemix_readings::servers::{Demanded, Paired};
 use motemix_readings::{Server, Servers};
 use serde_json::{Value, json};

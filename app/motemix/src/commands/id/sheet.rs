@@ -2,10 +2,10 @@
 
 use super::draw::Code;
 use super::{group, may_draw, source, write};
+use motemix_object::{Identity, IdentityLabel, OtherKind};
 use motemix_program::cli::IdSheet;
 use motemix_program::failure::Failure;
 use motemix_program::report;
-use motemix_object::{Identity, IdentityLabel, OtherKind};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! What commands are given: keys, cards, groups, identities and statements, in files and pipes.
 
+use motemix_object::IdentityLabel;
 use motemix_program::failure::Failure;
 use motemix_readings::keys::{DeviceCard, DeviceKey, GroupFile, LONGEST_CARD};
-use motemix_object::IdentityLabel;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Which messages of an inbox are believed, and whose they are.
 
 use crate::commands::object::{kind, name};
-use motemix_program::failure::Failure;
 use motemix_host::NodeConfig;
-use motemix_os::store::{Inbox, Message};
 use motemix_object::{Audience, Policy};
+use motemix_os::store::{Inbox, Message};
+use motemix_program::failure::Failure;
 use motemix_readings::devices::Verdict;
 use motemix_readings::{Device, Devices, Verifier};
 use std::collections::HashMap;

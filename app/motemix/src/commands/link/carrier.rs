@@ -1,9 +1,9 @@
 //! What carries datagrams: UDP of the system, or a radio at the end of a serial line.
 
+use motemix_host::link::RadioSocket;
+use motemix_os::address::{refusal, text};
 use motemix_program::cli::Neighbours;
 use motemix_program::failure::Failure;
-use motemix_os::address::{refusal, text};
-use motemix_host::link::RadioSocket;
 use rand_core::Rng as _;
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};

@@ -5,10 +5,10 @@ use super::told::Told;
 use super::{Us, in_hex, not_admitted};
 use motemix_coap::oscore::edhoc::Admission;
 use motemix_coap::{Account, FairTable, Source, Standing};
-use motemix_os::rng::HostRng;
 use motemix_neighbour::diet::settled::{ANSWER_LEN, HELLO_LEN, OVERHEAD, Pending, Session, claimed};
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PublicKey, Refused};
+use motemix_os::rng::HostRng;
 use motemix_time::Instant;
 use std::net::SocketAddr;
 

@@ -8,10 +8,7 @@ pub use router::Router;
 pub use sensor::Sensor;
 
 use super::{Us, in_hex, not_admitted};
-use motemix_program::cli::Neighbours;
-use motemix_program::failure::Failure;
 use known::Known;
-use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{HANDSHAKE_OVERHEAD, carry};
 use motemix_neighbour::edhoc::{CipherSuite, CoseKey, Suite2};
 use motemix_neighbour::handshakes::{
@@ -19,6 +16,9 @@ use motemix_neighbour::handshakes::{
 };
 use motemix_neighbour::suite::P256;
 use motemix_neighbour::{PrivateKey, PublicKey};
+use motemix_os::rng::HostRng;
+use motemix_program::cli::Neighbours;
+use motemix_program::failure::Failure;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 

@@ -1,12 +1,12 @@
 //! The paper's node. It believes the keys that come first from an address.
 
 use super::router::{Heard, PLACES, refused};
-use motemix_program::failure::Failure;
 use motemix_coap::{Account, FairTable};
-use motemix_os::rng::HostRng;
 use motemix_neighbour::Refused;
 use motemix_neighbour::diet::literal::{KEYS_LEN, Node, Peer, message_len};
 use motemix_neighbour::suite::P256;
+use motemix_os::rng::HostRng;
+use motemix_program::failure::Failure;
 use motemix_time::Instant;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,18 +1,18 @@
 //! `motemix net status`: which nodes run, how they are, and whether they make a network.
 
 use super::{nodes_of, print, text};
-use motemix_program::cli::NetStatus;
-use motemixd::commands::status::through;
-use motemix_program::failure::Failure;
-use motemix_program::network::documents::now;
-use motemix_program::network::{NetworkDir, Presence, presence, process_of};
-use motemix_program::report::{self, Table};
 use motemix_directory::{Epoch, Role};
 use motemix_host::NodeConfig;
 use motemix_host::control::NodeStatus;
 use motemix_host::documents::{Documents, DocumentsError, Network};
 use motemix_host::health::State;
 use motemix_os::store::file;
+use motemix_program::cli::NetStatus;
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::now;
+use motemix_program::network::{NetworkDir, Presence, presence, process_of};
+use motemix_program::report::{self, Table};
+use motemixd::commands::status::through;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

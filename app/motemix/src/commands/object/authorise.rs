@@ -1,11 +1,11 @@
 //! Which devices may send readings.
 
 use super::input;
+use motemix_object::Identity;
+use motemix_os::store::{StoreError, StoreProblem};
 use motemix_program::cli::{ObjectAuthorise, ObjectDevices, parse_identity};
 use motemix_program::failure::Failure;
 use motemix_program::report::{self, Table, counted};
-use motemix_os::store::{StoreError, StoreProblem};
-use motemix_object::Identity;
 use motemix_readings::devices::{Admitted, MAX_DEVICES};
 use motemix_readings::{Device, Devices};
 use serde_json::json;

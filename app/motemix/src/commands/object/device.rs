@@ -1,11 +1,11 @@
 //! What a device says of itself and of what it measured.
 
 use super::{print, senml};
+use motemix_object::{Algorithm, OVERHEAD, Path, Sealer, Signer as _, register as sign_registration};
 use motemix_program::cli::{Format, ObjectIntroduce, ObjectRegister, ObjectSign, Path as Way};
 use motemix_program::failure::Failure;
 use motemix_program::report;
 use motemix_readings::keys::DeviceKey;
-use motemix_object::{Algorithm, OVERHEAD, Path, Sealer, Signer as _, register as sign_registration};
 use motemix_readings::{Counter, jws};
 
 /// Room for a key, what may stand beside it, and a signature.

@@ -1,7 +1,7 @@
 //! What a message is, for whoever took one for another.
 
-use motemix_program::failure::Failure;
 use motemix_object::{SealedReading, UnverifiedCommand, claimed_algorithm};
+use motemix_program::failure::Failure;
 use motemix_readings::senml::Pack;
 
 /// What a command of this program reads.

@@ -2,8 +2,8 @@
 //! hexadecimal digits, as bytes (`--raw`), as JWS, and in the lines of `motemix inbox --json`.
 
 use super::{MOST_MESSAGE, place};
-use motemix_program::failure::Failure;
 use motemix_object::{Credential, Sign1, claimed_algorithm};
+use motemix_program::failure::Failure;
 use motemix_readings::jws;
 use serde_json::Value;
 use std::fs::File;

@@ -2,18 +2,18 @@
 
 use super::device::move_on;
 use super::{Kind, MOST_MESSAGE, input, kind, place, print, senml, unarmoured};
-use motemix_program::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
 use crate::commands::id::source;
-use motemix_program::failure::Failure;
-use motemix_program::reading;
-use motemix_program::report;
 use anyhow::Context as _;
-use motemix_readings::keys::DeviceKey;
-use motemix_os::rng::HostRng;
 use motemix_object::{
     Command, Identity, IdentityLabel, MAX_TEXT_LEN, ObjectError, Pairing, PublicKey, To,
     command as sign_command, pair as seal_pairing,
 };
+use motemix_os::rng::HostRng;
+use motemix_program::cli::{ObjectCommand, ObjectObey, ObjectPair, Target};
+use motemix_program::failure::Failure;
+use motemix_program::reading;
+use motemix_program::report;
+use motemix_readings::keys::DeviceKey;
 use motemix_readings::{Counter, Devices, Servers, ServersError};
 use serde_json::json;
 use std::path::Path;

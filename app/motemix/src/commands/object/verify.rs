@@ -3,11 +3,11 @@
 use super::authorise::no_list;
 use super::messages::Messages;
 use super::{Kind, kind, unarmoured};
+use motemix_object::{ObjectError, Part, Policy};
 use motemix_program::cli::ObjectVerify;
 use motemix_program::failure::Failure;
 use motemix_program::reading;
 use motemix_program::report;
-use motemix_object::{ObjectError, Part, Policy};
 use motemix_readings::{Accepted, Device, Devices, Refusal, Verifier};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -3,16 +3,16 @@
 
 mod others;
 
-use motemix_program::cli::AuthorityStatus;
-use motemix_program::failure::Failure;
-use motemix_program::report::{self, Table, counted};
 use anyhow::Context as _;
 use motemix_authority::AuthorityConfig;
 use motemix_directory::{Entry, Epoch, PathError, Role, Topology};
-use motemix_os::address::text;
 use motemix_host::documents::listed;
+use motemix_os::address::text;
 use motemix_os::rng::HostRng;
 use motemix_os::web;
+use motemix_program::cli::AuthorityStatus;
+use motemix_program::failure::Failure;
+use motemix_program::report::{self, Table, counted};
 use motemix_sphinx::NodeId;
 use others::{Asked, Other};
 use serde::Deserialize;

@@ -7,16 +7,16 @@
 //! DIR/documents/<epoch>.txt   the same as lines for a mote's console
 //! ```
 
-use motemix_program::cli::{DirectorySign, SignedNode};
-use motemix_program::failure::Failure;
-use motemix_program::network::documents::{now, publish, sign as sign_document};
-use motemix_program::network::{NetworkDir, check_name};
-use motemix_program::report;
 use anyhow::{Context, Result};
 use motemix_crypto::PublicKey;
 use motemix_directory::{Draft, Epoch, NewNode, Parameters, ProfileName, Role, UnixTime};
 use motemix_host::AuthorityKeyFile;
 use motemix_os::store::file;
+use motemix_program::cli::{DirectorySign, SignedNode};
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{now, publish, sign as sign_document};
+use motemix_program::network::{NetworkDir, check_name};
+use motemix_program::report;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! What a receiver with a broker does besides receiving.
 
-use motemix_program::failure::Failure;
 use anyhow::Context as _;
 use motemix_broker_client::handover::{Commands, Handover, HandoverError, Replier, Settings};
 use motemix_host::config::BrokerConfig;
-use motemix_os::store::Message;
 use motemix_host::{NodeConfig, Replies, Trouble};
+use motemix_os::store::Message;
+use motemix_program::failure::Failure;
 use motemix_readings::Devices;
 use std::sync::Arc;
 use std::thread;

@@ -1,14 +1,14 @@
 //! What servers command, as it comes back in replies.
 
+use anyhow::Context as _;
+use motemix_host::Heard;
+use motemix_object::Identity;
+use motemix_os::store::file;
 use motemix_program::failure::Failure;
 use motemix_program::reading;
 use motemix_program::report;
-use anyhow::Context as _;
-use motemix_host::Heard;
-use motemix_readings::keys::DeviceKey;
-use motemix_os::store::file;
-use motemix_object::Identity;
 use motemix_readings::Servers;
+use motemix_readings::keys::DeviceKey;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};

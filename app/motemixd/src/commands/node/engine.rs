@@ -1,12 +1,12 @@
 //! The one place that starts a node inside this process.
 
+use motemix_host::config::ReadingsConfig;
+use motemix_host::control::{ControlClient, Request};
+use motemix_host::{Heard, NodeConfig, RuntimeError, Setup, Source};
+use motemix_os::supervisor::Supervisor;
 use motemix_program::failure::Failure;
 use motemix_program::network::{Outcome, deliver};
 use motemix_program::reading::{Bounds, OwnSensors, Program, Sensors, SignedReadings};
-use motemix_host::config::ReadingsConfig;
-use motemix_host::control::{ControlClient, Request};
-use motemix_os::supervisor::Supervisor;
-use motemix_host::{Heard, NodeConfig, RuntimeError, Setup, Source};
 use std::net::UdpSocket;
 use std::sync::mpsc;
 use std::thread;

@@ -9,19 +9,19 @@
 //! DIR/state              what it keeps; made when it runs
 //! ```
 
-use motemix_program::cli::{NodeInit, address};
-use motemix_program::options::of_option;
-use motemix_program::failure::Failure;
-use motemix_program::network::{check_empty, check_name, check_sockets, make_whole};
-use motemix_program::report;
 use anyhow::Context as _;
 use motemix_directory::{Authorities, AuthorityKey, Epoch};
-use motemix_os::clock::unix_time;
 use motemix_host::config::{DirectoryConfig, NodeConfig};
 use motemix_host::descriptor::describe;
-use motemix_os::store::file;
 use motemix_host::{IdentityKeyFile, NodeKey};
+use motemix_os::clock::unix_time;
+use motemix_os::store::file;
 use motemix_os::web;
+use motemix_program::cli::{NodeInit, address};
+use motemix_program::failure::Failure;
+use motemix_program::network::{check_empty, check_name, check_sockets, make_whole};
+use motemix_program::options::of_option;
+use motemix_program::report;
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;

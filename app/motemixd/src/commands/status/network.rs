@@ -1,17 +1,17 @@
 //! How the nodes of a network are, as they answer over HTTP.
 
-use motemix_program::cli::Status;
-use motemix_program::failure::Failure;
-use motemix_program::network::documents::{now, parse_authority};
-use motemix_program::report::{self, Table};
 use anyhow::Context as _;
 use motemix_directory::{
     Authorities, AuthorityKey, Epoch, MAX_NODES, MAX_SIGNATURES, NetworkDocument, Role, SignedDocument,
     document_len_limit,
 };
-use motemix_host::documents::listed;
 use motemix_host::NodeConfig;
+use motemix_host::documents::listed;
 use motemix_os::web;
+use motemix_program::cli::Status;
+use motemix_program::failure::Failure;
+use motemix_program::network::documents::{now, parse_authority};
+use motemix_program::report::{self, Table};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::rc::Rc;

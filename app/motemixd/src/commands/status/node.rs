@@ -1,11 +1,11 @@
 //! How a node is, as it says over its control socket.
 
-use motemix_program::failure::Failure;
-use motemix_program::network::Layers;
-use motemix_program::report::{self, Table, counted, length};
 use motemix_directory::UnixTime;
 use motemix_host::NodeConfig;
 use motemix_host::control::{DocumentDetail, NodeDetail, NodeStatus, ToldAuthority};
+use motemix_program::failure::Failure;
+use motemix_program::network::Layers;
+use motemix_program::report::{self, Table, counted, length};
 
 pub fn show(config: &NodeConfig, json: bool) -> Result<(), Failure> {
     let status = motemix_program::network::status(config)?;

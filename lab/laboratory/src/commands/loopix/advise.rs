@@ -6,13 +6,13 @@ use crate::cli::LoopixAdvise as Args;
 use crate::failure::Failure;
 use crate::report::{self, Progress, Table};
 use anyhow::Result;
-use motemix_program::cli::LoopixProfile;
 use motemix_lab::loopix::study::advice::{LINKS, Obstacle, Plan, Remedies, Wish};
 use motemix_lab::loopix::study::anonymity::entropy;
 use motemix_lab::loopix::study::anonymity::measures::{EPSILONS, Linkability};
 use motemix_lab::loopix::study::anonymity::network::Network;
 use motemix_lab::loopix::study::cost::{MIB, MONTH_S, STRONG};
 use motemix_loopix::files::Profile;
+use motemix_program::cli::LoopixProfile;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -102,7 +102,11 @@ fn simulated_day(plan: &Plan) -> Duration {
 }
 
 fn wish(args: &Args) -> Result<Wish, Failure> {
-    let usual = Wish::new(motemix_loopix_program::chosen::profile(args.profile), args.budget, args.latency.as_secs_f64());
+    let usual = Wish::new(
+        motemix_loopix_program::chosen::profile(args.profile),
+        args.budget,
+        args.latency.as_secs_f64(),
+    );
     let packet_len = args.packet_length.unwrap_or(usual.packet_len);
     if args.profile == LoopixProfile::Hardened && packet_len != usual.packet_len {
         return Err(Failure::broken(format!(

@@ -16,7 +16,8 @@ pub fn load(args: &Args) -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stopped))
             .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
     }
-    let course = Course::new(mix, sink.own, *sink.secret, motemix_loopix_program::chosen::profile(args.profile));
+    let course =
+        Course::new(mix, sink.own, *sink.secret, motemix_loopix_program::chosen::profile(args.profile));
     let outcome = course.drive(args.rate, args.seconds, args.pid, &stopped)?;
     Ok(report::print_json(&outcome)?)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use motemix_os::rng::HostRng;
 use motemix_node::Instant;
+use motemix_os::rng::HostRng;
 use rand_core::Rng as _;
 
 use super::{Station, refuse};

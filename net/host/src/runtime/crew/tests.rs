@@ -9,10 +9,10 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::config::Limits;
-use motemix_os::curve::HostCurve;
 use crate::link::Sources;
-use motemix_os::rng::HostRng;
 use crate::runtime::tables::Tables;
+use motemix_os::curve::HostCurve;
+use motemix_os::rng::HostRng;
 
 const ME: NodeId = NodeId::new(0).unwrap();
 const EPOCH: Epoch = Epoch(7);

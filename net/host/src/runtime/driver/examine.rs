@@ -14,7 +14,6 @@ use super::{Driver, node_config};
 use crate::control::DiskRoom;
 use crate::documents::{DocumentsProblem, Lasts, Outlook};
 use crate::health::{Concern, Reason};
-use motemix_os::key_file::KeyProblem;
 use crate::link::SessionCounters;
 use crate::runtime::detail::disk_room;
 use crate::runtime::forecast::Forecast;
@@ -22,6 +21,7 @@ use crate::runtime::patience::named_later;
 use crate::runtime::readings::Readings;
 use crate::runtime::watch::Watch;
 use crate::runtime::{RuntimeError, find_me};
+use motemix_os::key_file::KeyProblem;
 use motemix_os::store::{StoreError, StoreProblem};
 use silence::{LoopReturns, Silence};
 

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use motemix_node::{Journal, Node, Paths};
 use motemix_sphinx::Profile;
 
-use motemix_os::clock::HostClock;
 use crate::link::{Batch, FairQueue, Sources};
-use motemix_os::rng::HostRng;
 use crate::runtime::links;
+use motemix_os::clock::HostClock;
+use motemix_os::rng::HostRng;
 
 /// Sorts datagrams by their sources.
 pub(super) struct Intake<'i, 't, P: Profile, J> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use motemix_os::store::file;
-use motemix_os::store::sqlite::{self, mark_as_used, put_aside, put_unused_aside, Guarded, Layout};
+use motemix_os::store::sqlite::{self, Guarded, Layout, mark_as_used, put_aside, put_unused_aside};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{LAYOUT, Sqlite};
@@ -204,7 +204,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use motemix_os::store::sqlite::{adopt, Adopted};
+    use motemix_os::store::sqlite::{Adopted, adopt};
 
     use super::*;
     use crate::state::Topic;

@@ -2,10 +2,10 @@
 
 use super::follow::{Follower, Numbers, Topics};
 use super::{AGAIN, Short, Shown, heard};
-use motemix_program::failure::Failure;
 use motemix_broker_client::client::{Client, ClientError, topics};
 use motemix_coap::link_format::{self, Link};
 use motemix_coap::{Code, Method, Request, Response};
+use motemix_program::failure::Failure;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,8 @@ impl Looking {
     fn request(&self, count: usize) -> Request {
         let mut request = Request::new(Method::Get, &["rd-lookup", "res"]);
         // Links without a key cost nobody a proof, and say nothing here.
-        request.query = vec![format!("rt={}", topics::DATA_TYPE), "key=*".to_owned(), format!("count={count}")];
+        request.query =
+            vec![format!("rt={}", topics::DATA_TYPE), "key=*".to_owned(), format!("count={count}")];
         request.query.extend(self.only.map(|only| format!("ep=MOTEMIX:ID:{}", hex::encode(only))));
         request
     }

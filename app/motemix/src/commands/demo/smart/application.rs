@@ -1,10 +1,10 @@
 //! The application of a demonstration, a process of its own, and what it has seen.
 
+use anyhow::Context as _;
 use motemix_program::failure::Failure;
 use motemix_program::program;
 use motemix_program::reading;
 use motemix_program::report;
-use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -5,11 +5,11 @@
 //! ```
 
 use crate::commands::link::in_hex;
-use motemix_program::failure::Failure;
 use motemix_coap::Source;
-use motemix_os::store::file;
 use motemix_neighbour::PublicKey;
 use motemix_neighbour::suite::PUBLIC_KEY_LEN;
+use motemix_os::store::file;
+use motemix_program::failure::Failure;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};

@@ -1,18 +1,18 @@
 //! A router in the mode `edhoc`.
 
 use super::{Host, Shakes, carried};
-use motemix_program::cli::Neighbours;
 use crate::commands::link::router::{ANSWERS, Heard, PLACES, account};
 use crate::commands::link::told::Told;
 use crate::commands::link::{in_hex, rng};
-use motemix_program::failure::Failure;
-use motemix_program::report::counted;
 use motemix_coap::oscore::edhoc::Admission;
 use motemix_coap::{Account, FairTable, Standing};
-use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, Protected, SecurityContext};
 use motemix_neighbour::handshakes::{Event, HandshakeDrop, Peer, is_message_1};
 use motemix_neighbour::{PublicKey, Refused};
+use motemix_os::rng::HostRng;
+use motemix_program::cli::Neighbours;
+use motemix_program::failure::Failure;
+use motemix_program::report::counted;
 use motemix_time::Instant;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};

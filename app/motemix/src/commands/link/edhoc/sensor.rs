@@ -1,13 +1,13 @@
 //! A sensor in the mode `edhoc`.
 
 use super::{Asking, Host, Shakes, carried};
-use motemix_program::cli::LinkSensor as Args;
 use crate::commands::link::sensor::{Air, LOOK, is_for_many, stopped, unacknowledged};
 use crate::commands::link::{Clock, in_hex, rng};
-use motemix_program::failure::Failure;
-use motemix_os::rng::HostRng;
 use motemix_neighbour::datagram::{Content, Datagram, Name, OVERHEAD, SecurityContext};
 use motemix_neighbour::handshakes::{self, Event, HandshakeDrop, Peer, is_for_caller};
+use motemix_os::rng::HostRng;
+use motemix_program::cli::LinkSensor as Args;
+use motemix_program::failure::Failure;
 use rand_core::Rng;
 use std::sync::atomic::Ordering;
 

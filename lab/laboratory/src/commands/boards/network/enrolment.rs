@@ -12,11 +12,11 @@ use motemix_directory::{Draft, NewNode, Parameters, ProfileName, Role, UnixTime}
 use motemix_host::config::{NodeConfig, RadioConfig, ReadingsConfig};
 use motemix_host::control::Request;
 use motemix_host::link::key_log;
-use motemix_os::store::own_folder;
 use motemix_host::{AuthorityKeyFile, NodeKey};
 use motemix_link::serial::ExtendedAddress;
 use motemix_link::stack::{PORT, link_local};
 use motemix_object::Credential;
+use motemix_os::store::own_folder;
 use motemix_readings::Devices;
 use motemix_readings::devices::Admitted;
 use std::collections::BTreeMap;

@@ -8,10 +8,10 @@
 use crate::failure::Failure;
 use anyhow::{Context, Result, bail};
 use motemix_crypto::p224::{Point, Scalar};
-use motemix_os::rng::HostRng;
 use motemix_loopix::files::{NodeEntry, Profile};
 use motemix_loopix::packet::{Format, Hop, Layer, Packet, create, forward};
 use motemix_loopix::wire::command::{Command, Next, Text, node_id};
+use motemix_os::rng::HostRng;
 use motemix_sphinx::{ReplayError, ReplayFilter, ReplayTag};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::Serialize;

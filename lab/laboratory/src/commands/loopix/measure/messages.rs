@@ -6,13 +6,13 @@ use super::testbed::{Plan, Testbed};
 use super::{Common, size};
 use crate::cli::LoopixMessages as Args;
 use crate::failure::Failure;
-use motemix_loopix_program::network::Preset;
 use crate::report::{self, Table};
 use anyhow::{Context, Result};
 use motemix_lab::loopix::study::advice::on_link;
 use motemix_lab::loopix::study::chance::{Chance, Purpose};
 use motemix_loopix::files::Role;
 use motemix_loopix::packet::Format;
+use motemix_loopix_program::network::Preset;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

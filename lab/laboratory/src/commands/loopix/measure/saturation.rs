@@ -10,10 +10,10 @@ use super::session::Session;
 use super::testbed::{Plan, Running, Testbed};
 use crate::cli::LoopixMixThroughput as Args;
 use crate::failure::Failure;
-use motemix_loopix_program::network::Size;
 use crate::report::{self, Table};
 use anyhow::{Context, Result};
 use motemix_loopix::files::{NodeFiles, Role};
+use motemix_loopix_program::network::Size;
 use std::time::{Duration, Instant};
 
 /// Packets offered in a second.

@@ -2,13 +2,13 @@
 
 use super::peer::Peer;
 use crate::failure::Failure;
-use motemix_loopix_program::network::{self, Blueprint, Size, nodes_of};
 use crate::network::{NodeDir, bind_below};
 use anyhow::{Context, Result, bail};
 use motemix_host::control::{ControlClient, Request, Response};
-use motemix_os::rng::HostRng;
 use motemix_loopix::files::{Config, NodeEntry, Profile, Role, Settings};
 use motemix_loopix::runtime::control_socket;
+use motemix_loopix_program::network::{self, Blueprint, Size, nodes_of};
+use motemix_os::rng::HostRng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
