@@ -231,7 +231,7 @@ pub struct Full;
 #[derive(Debug)]
 pub struct Endpoint {
     settings: Settings,
-    rng: rand_chacha::ChaCha12Rng,
+    rng: chacha20::ChaCha12Rng,
     ids: Ids,
     exchanges: Exchanges,
     bodies: Bodies,
@@ -250,7 +250,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint whose message ids, tokens and proofs of addresses come from this seed.
     pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
-        let mut rng = rand_chacha::ChaCha12Rng::from_seed(seed);
+        let mut rng = chacha20::ChaCha12Rng::from_seed(seed);
         let limits = Limits {
             body: settings.body,
             all: Usage { bodies: settings.bodies, bytes: settings.body_bytes },

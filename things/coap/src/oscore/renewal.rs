@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use motemix_crypto::Secret;
 use motemix_time::Instant;
-use rand_chacha::ChaCha12Rng;
+use chacha20::ChaCha12Rng;
 use rand_core::{CryptoRng, Rng as _, SeedableRng as _};
 use siphasher::sip::SipHasher24;
 use subtle::ConstantTimeEq as _;
