@@ -2,7 +2,11 @@
 
 mod program;
 
-use program::{Manual, motemix};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use program::{Manual, Run, motemix};
 
 fn manual() -> Manual {
     Manual::read("motemix", motemix_testbed::among_programs(env!("CARGO_BIN_EXE_motemix")))
@@ -39,5 +43,44 @@ fn a_log_filter_that_is_none_is_one_line() {
     }
     for filter in ["off", "debug", "warn,motemix_host=debug,motemix_node=trace"] {
         motemix(["--log", filter, "completions", "bash"]).succeeds();
+    }
+}
+
+/// The broker and Loopix are programs of their own. Who has this one alone is told what to get.
+#[test]
+fn a_program_that_is_missing_or_of_another_version_is_named_with_the_way_to_get_it() {
+    let own = Path::new(env!("CARGO_BIN_EXE_motemix"));
+    // On the same file system, so that a link will do.
+    let folder = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
+    let alone = folder.path().join("motemix");
+    fs::hard_link(own, &alone).unwrap();
+    let commands: [(&str, &[&str]); 2] = [
+        ("motemix-broker", &["broker", "--listen", "[::1]:0", "--data", "data"]),
+        ("motemix-loopix", &["loopix", "status", "--dir", "node"]),
+    ];
+    for (name, words) in commands {
+        let run = || Run::of(alone.to_str().unwrap(), words);
+        let way = format!("cargo install --path app/{name}");
+        run().fails(2, &[&format!("{name}: not found"), &way]);
+        let other = folder.path().join(name);
+        fs::write(&other, "#!/bin/sh\n[ \"$1\" = --version ] || touch \"$0.ran\"\necho other 9\n").unwrap();
+        fs::set_permissions(&other, PermissionsExt::from_mode(0o755)).unwrap();
+        run().fails(2, &["says other 9", &format!("needs {name} {}", env!("CARGO_PKG_VERSION")), &way]);
+        assert!(!folder.path().join(format!("{name}.ran")).exists());
+    }
+}
+
+/// Wherever options stand that all commands have, what they say reaches the program that goes on.
+#[test]
+fn a_program_that_goes_on_hears_all_words() {
+    for words in [
+        ["--log-format", "json", "loopix", "status", "--dir", "/nowhere"],
+        ["loopix", "--log-format", "json", "status", "--dir", "/nowhere"],
+        ["--log-format=json", "--log", "info", "loopix", "status", "--dir=/nowhere"],
+    ] {
+        let run = motemix(words);
+        assert_ne!(run.status(), 0);
+        let said: serde_json::Value = serde_json::from_str(run.stderr().trim()).expect("JSON");
+        assert!(said["message"].as_str().unwrap().contains("/nowhere"), "{said}");
     }
 }

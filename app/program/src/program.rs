@@ -237,3 +237,23 @@ pub fn man(command: clap::Command, dir: &Path) -> Result<(), Failure> {
         .with_context(|| format!("cannot write the pages to {}", dir.display()))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+    use std::ffi::OsString;
+
+    #[test]
+    fn a_command_is_found_behind_the_options_of_all_commands() {
+        for (words, at) in [
+            (&["motemix", "loopix", "chat"][..], Some(1)),
+            (&["motemix", "--log", "loopix", "loopix"], Some(3)),
+            (&["motemix", "--log-format=json", "loopix"], Some(2)),
+            (&["motemix", "broker"], None),
+            (&["motemix", "--log"], None),
+        ] {
+            let words: Vec<_> = words.iter().map(OsString::from).collect();
+            assert_eq!(place_of("loopix", &words), at, "{words:?}");
+        }
+    }
+}

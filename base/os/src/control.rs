@@ -100,9 +100,11 @@ fn who_listens(stream: StdStream) -> Option<String> {
     let pid = UnixStream::from_std(stream).ok()?.peer_cred().ok()?.pid()?;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     // No more of the line: it may have a message.
-    let command = ["send", "node", "loopix", "broker"]
-        .into_iter()
-        .find(|command| line.split(|byte| *byte == 0).skip(1).any(|word| word == command.as_bytes()));
+    let mut words = line.split(|byte| *byte == 0);
+    let program = words.next().and_then(|path| path.rsplit(|byte| *byte == b'/').next()).unwrap_or_default();
+    let words: Vec<_> = words.chain(program.strip_prefix(b"motemix-")).collect();
+    let command =
+        ["send", "node", "loopix", "broker"].into_iter().find(|command| words.contains(&command.as_bytes()));
     let command = command.map_or_else(String::new, |command| format!(" (`motemix {command}`)"));
     Some(format!("process {pid}{command}"))
 }
