@@ -62,7 +62,7 @@ impl Manual {
     }
 
     /// How many commands do something.
-    pub fn len(&self) -> usize {
+    pub fn commands(&self) -> usize {
         self.pages.iter().filter(|(_, help)| commands(help).next().is_none()).count()
     }
 }

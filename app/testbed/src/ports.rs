@@ -23,6 +23,7 @@ pub struct Ports {
 }
 
 impl Ports {
+    #[expect(clippy::new_without_default, reason = "who makes one takes a block of this machine's ports")]
     pub fn new() -> Self {
         let any = RandomState::new().build_hasher().finish();
         let start = u16::try_from(any % u64::from(BLOCKS.end - BLOCKS.start)).expect("below 2^16");

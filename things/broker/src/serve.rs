@@ -492,7 +492,7 @@ impl<S: Store> Server<S> {
     fn wake(&self) -> tokio::time::Instant {
         let timers = [self.datagrams.poll_timeout(), self.connections.poll_timeout()];
         let timers = timers.into_iter().flatten().map(|at| self.clock.at(at));
-        let expiry = self.broker.next_expiry().map(|at| clock::at(at));
+        let expiry = self.broker.next_expiry().map(clock::at);
         // A store that refuses is not asked at once again: the broker would do nothing else.
         let expiry = expiry.map(|at| self.refused.as_ref().map_or(at, |(_, until)| at.max(*until)));
         // What others stored is looked for again where it could not be read.

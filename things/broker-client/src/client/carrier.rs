@@ -136,7 +136,7 @@ impl Carrier {
         let Self { kind, clock, chunk, .. } = self;
         match kind {
             Kind::Datagrams { endpoint, socket, to } => {
-                let at = endpoint.poll_timeout().map_or_else(|| far(), |at| clock.at(at));
+                let at = endpoint.poll_timeout().map_or_else(far, |at| clock.at(at));
                 tokio::select! {
                     received = socket.recv(chunk) => if let Ok(len) = received {
                         // Whatever is wrong with it is counted there.
@@ -146,7 +146,7 @@ impl Carrier {
                 }
             }
             Kind::Connection { session, stream } => {
-                let at = session.poll_timeout().map_or_else(|| far(), |at| clock.at(at));
+                let at = session.poll_timeout().map_or_else(far, |at| clock.at(at));
                 tokio::select! {
                     // A broker that asks and asks is not listened to.
                     read = stream.read(chunk), if session.wants_more() => match read? {
