@@ -1,6 +1,5 @@
 //! The motemix command-line program.
 
-use clap::Parser;
 use motemix_program::cli::Cli;
 use motemix_program::program;
 use std::alloc::System;
@@ -14,6 +13,6 @@ static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
 fn main() -> ExitCode {
     // Any command may read a key.
     motemix_os::memory::protect();
-    let cli = Cli::parse();
+    let cli = Cli::of_process();
     program::run_in_format("motemix", &cli.logs.log, cli.logs.log_format, || motemix::run(cli.command))
 }

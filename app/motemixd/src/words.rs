@@ -33,7 +33,7 @@ pub struct Daemon {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Node(Node),
-    /// Makes and runs an authority: k of n of them sign the documents of a network.
+    /// Makes and runs an authority; k of n sign a network's documents.
     #[command(subcommand)]
     Authority(Authority),
     /// Reads and checks signed network documents.

@@ -48,7 +48,8 @@ pub use shape::{Profile, Size, Traffic};
 pub use status::Status;
 
 use crate::program::LogFormat;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// An anonymous, authenticated network that fits in a sensor.
@@ -99,6 +100,43 @@ First steps:
   motemix net     makes a network that stays, starts it and stops it
   motemix send    sends a message through it and waits for the acknowledgement";
 
+/// Who types which commands, in the order of the help.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("To try it out", &["demo", "net"]),
+    ("For messages", &["send", "inbox", "status"]),
+    (
+        "For operators of nodes and authorities",
+        &["node", "authority", "directory", "backup", "restore", "adopt"],
+    ),
+    ("For devices and what they measure", &["id", "object", "link"]),
+    ("For brokers", &["broker"]),
+    ("For compatibility", &["loopix"]),
+    ("For shells and manuals", &["completions", "man"]),
+];
+
+impl Cli {
+    /// The words of the command line, with a help that lists commands by who types them.
+    pub fn words() -> clap::Command {
+        let words = Self::command();
+        let mut template = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+        for (heading, names) in GROUPS {
+            let _ = write!(template, "\n{heading}:\n");
+            for command in names.iter().filter_map(|name| words.find_subcommand(name)) {
+                let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+                let _ = writeln!(template, "  {:<12} {about}", command.get_name());
+            }
+        }
+        template += "\nOptions:\n{options}{after-help}";
+        words.help_template(template)
+    }
+
+    /// What this process was given. Ends it, with a word, if that cannot be understood.
+    pub fn of_process() -> Self {
+        let mut found = Self::words().get_matches();
+        Self::from_arg_matches_mut(&mut found).unwrap_or_else(|error| error.exit())
+    }
+}
+
 const FURTHER_STEPS: &str = "\
 A network that stays, from its making to its end:
   motemix net init plant
@@ -111,7 +149,7 @@ A network that stays, from its making to its end:
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Makes, starts, shows and stops a network of processes on this machine.
+    /// Makes, starts, shows and stops a network on this machine.
     #[command(subcommand)]
     Net(Net),
     Node(Node),
@@ -121,7 +159,7 @@ pub enum Command {
     Backup(Backup),
     Restore(Restore),
     Adopt(Adopt),
-    /// Makes and runs an authority: k of n of them sign the documents of a network.
+    /// Makes and runs an authority; k of n sign a network's documents.
     ///
     /// Operators who do not trust each other run one each. `init` makes its key, `peers` names the
     /// others, `add` admits nodes, and `serve` votes with the others on the document of each epoch.
@@ -132,33 +170,33 @@ pub enum Command {
     Directory(Directory),
     Demo(Demo),
     Broker(Broker),
-    /// Makes identities for devices, shows them, and checks what devices prove.
+    /// Makes and shows identities of devices, and checks their proofs.
     ///
     /// A device makes its own key and with it its identity (RFC 8387): 32 digits, which whoever
     /// installs it reads off a label.
     #[command(subcommand)]
     Id(Id),
-    /// Sends messages to a neighbour with which nothing was agreed before.
+    /// Sends messages to a neighbour, with nothing agreed before.
     ///
     /// Two neighbours each make a key with `identity`, and tell each other what it prints. One
     /// starts `router`, the other `sensor`, each with its own --key and with --admit and the
     /// other's identity.
     #[command(subcommand)]
     Link(Link),
-    /// Signs readings of devices and commands to them, and checks both, whichever way they came.
+    /// Signs and checks readings of devices and commands to them.
     ///
     /// A device has a key (`motemix id new`). Whoever believes its readings has its identity in a
     /// list of devices.
     #[command(subcommand)]
     Object(Object),
-    /// Runs the Loopix of 2017 and 2018, in the files of its Python nodes.
+    /// Runs the Loopix of 2017 and 2018 in the files of its nodes.
     #[command(subcommand)]
     Loopix(Loopix),
     Completions(Completions),
     Man(Man),
 }
 
-/// Prints the script with which a shell completes the words of this program.
+/// Prints the script with which a shell completes the words.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -181,8 +219,8 @@ pub struct Man {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::{Command, CommandFactory};
+    use super::{Cli, GROUPS};
+    use clap::Command;
 
     fn check(command: &Command) {
         assert!(command.get_about().is_some(), "{} is not explained", command.get_name());
@@ -201,7 +239,21 @@ mod tests {
 
     #[test]
     fn every_word_is_sound_and_explained() {
-        Cli::command().debug_assert();
-        check(&Cli::command());
+        Cli::words().debug_assert();
+        check(&Cli::words());
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_its_line_fits() {
+        let words = Cli::words();
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut there: Vec<_> = words.get_subcommands().map(Command::get_name).collect();
+        grouped.sort_unstable();
+        there.sort_unstable();
+        assert_eq!(grouped, there);
+        for command in words.get_subcommands() {
+            let about = command.get_about().expect("it is explained").to_string();
+            assert!(about.chars().count() <= 80 - 15, "{}: {about}", command.get_name());
+        }
     }
 }

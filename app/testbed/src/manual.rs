@@ -67,10 +67,14 @@ impl Manual {
     }
 }
 
-/// The words under "Commands:", without `help` itself.
+/// The commands that a help lists between its usage and its options, under whatever headings,
+/// without `help` itself.
 fn commands(help: &str) -> impl Iterator<Item = String> {
-    let listed =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Usage:"))
+        .skip(1)
+        .take_while(|line| !["Options:", "Arguments:"].contains(line));
     let words = listed.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
     words.filter_map(|line| line.split_whitespace().next()).filter(|word| *word != "help").map(str::to_owned)
 }

@@ -10,7 +10,6 @@ mod net;
 mod object;
 mod send;
 
-use clap::CommandFactory;
 use motemix_program::cli::{Broker, Cli, Command, Link, Net};
 use motemix_program::failure::Failure;
 use motemix_program::program;
@@ -45,7 +44,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Broker(_) => Err(program::become_program("motemix-broker")),
         Command::Loopix(_) => Err(program::become_program("motemix-loopix")),
         Command::Demo(args) => demo::demo(&args),
-        Command::Completions(args) => program::completions(&mut Cli::command(), args.shell),
-        Command::Man(args) => program::man(Cli::command(), &args.dir),
+        Command::Completions(args) => program::completions(&mut Cli::words(), args.shell),
+        Command::Man(args) => program::man(Cli::words(), &args.dir),
     }
 }

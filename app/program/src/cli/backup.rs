@@ -40,7 +40,7 @@ pub struct Restore {
     pub to: PathBuf,
 }
 
-/// Goes on with a store that was put back from a copy, or begins anew where it is gone.
+/// Goes on with a store that was put back, or begins it anew.
 ///
 /// Lists of devices, brokers' stores, authorities' stores, mailboxes and letters keep something
 /// from being taken twice. So a program refuses one that was emptied, removed, copied or replaced
