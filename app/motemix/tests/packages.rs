@@ -6,12 +6,13 @@ use std::process::Command;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
-/// The laboratory's crates, and drivers of chips. All others of the workspace are published.
-const UNPUBLISHED: [&str; 9] = [
+/// The laboratory's crates, what tests share, and drivers of chips. All others of the workspace are published.
+const UNPUBLISHED: [&str; 10] = [
     "motemix-air",
     "motemix-lab",
     "motemix-mcu",
     "motemix-sim",
+    "motemix-testbed",
     "motemix-at86rf231",
     "motemix-cc2538-crypto",
     "motemix-csma",
