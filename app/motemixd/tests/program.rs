@@ -24,18 +24,10 @@ fn an_authority_and_a_node_are_made_and_told_of_by_the_daemon_alone() {
         Run::by(command.args(words).current_dir(folder.path())).succeeds()
     };
     run(&["authority", "init", "north", "--network", "orchard", "--listen", "127.0.0.1:7000"]);
-    let made = run(&[
-        "node",
-        "init",
-        "mix-1",
-        "--network",
-        "orchard",
-        "--listen",
-        "192.0.2.7:41001",
-        "--mix",
-        "--authority",
-        "127.0.0.1:7000",
-    ]);
+    let key = std::fs::read_to_string(folder.path().join("north/authority.pub")).expect("its public key");
+    let network = ["--network", "orchard", "--directory", "127.0.0.1:7000", "--authority", key.trim()];
+    let made =
+        run(&[&["node", "init", "mix-1", "--listen", "192.0.2.7:41001", "--mix"], &network[..]].concat());
     assert!(made.contains("mix-1"), "{made}");
     assert!(folder.path().join("mix-1/node.toml").is_file());
     let script = run(&["completions", "bash"]);

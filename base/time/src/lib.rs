@@ -1,6 +1,8 @@
-//! Time as all crates hand it to each other: a moment of a monotonic clock, one of the calendar, and
-//! the number of an epoch. There is no clock here: the caller has one, which may be a board's
-//! counter, a host's monotonic clock or the virtual time of a simulation.
+//! Time as all crates hand it to each other: a moment of a monotonic clock, a moment of the
+//! calendar, and the number of an epoch.
+//!
+//! There is no clock here: the caller has one, which may be a board's counter, a host's monotonic
+//! clock or the virtual time of a simulation.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -32,14 +32,13 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use motemix_coap::{Event, Incoming, Peer, Ticket};
 use motemix_os::address::{refusal, text};
-use motemix_os::memory;
+use motemix_os::{memory, rng};
 use motemix_time::Instant;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use crate::clock;
 use crate::store::{Store, StoreError};
-use crate::{Answer, Broker, Caller, Notice, Policy, Settled};
+use crate::{Answer, Broker, Caller, Notice, Policy, Settled, clock};
 use connections::{Connections, Unseen};
 use datagrams::Datagrams;
 use fetches::Fetches;
@@ -162,8 +161,7 @@ impl<S: Store> Server<S> {
         listen: &Listen,
         inside: Inside,
     ) -> Result<(Self, Opened), ServeError> {
-        let seed = motemix_os::rng::seed()
-            .map_err(|error| ServeError::System("the platform has no entropy", error))?;
+        let seed = rng::seed().map_err(|error| ServeError::System("the platform has no entropy", error))?;
         let state = store.load()?;
         let (mut datagrams, connections, addresses) = Self::listen(listen, seed)?;
         let mut identities = Vec::new();

@@ -111,7 +111,7 @@ mod tests {
         );
         let mut launched = launch(&program, node.clone(), client()).unwrap();
         let ready = wait_until_ready(&mut launched, &node.events(), Instant::now() + PATIENCE).unwrap();
-        let words = format!("--log info loopix client --dir {}", node.path().display());
+        let words = format!("--log info client --dir {}", node.path().display());
         assert_eq!(ready["words"], words);
 
         let found = process_of(&node).unwrap().expect("it runs");
