@@ -18,6 +18,7 @@ mod serve;
 #[command(
     name = "motemix-broker",
     version,
+    args_override_self = true,
     max_term_width = 110,
     after_long_help = "\
 Examples:
@@ -40,6 +41,9 @@ static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
 fn main() -> ExitCode {
     // Any command may read a key.
     motemix_os::memory::protect();
-    let words = Words::parse_from(program::own_words("broker"));
-    program::run_in_format("motemix", &words.logs.log, words.logs.log_format, || serve::serve(&words.server))
+    let called = program::called("motemix-broker", "broker");
+    let words = Words::parse_from(called.words);
+    program::run_in_format(called.name, &words.logs.log, words.logs.log_format, || {
+        serve::serve(&words.server)
+    })
 }

@@ -15,6 +15,7 @@ static ALLOCATOR: ZeroAlloc<System> = ZeroAlloc(System);
 fn main() -> ExitCode {
     // Any command may read a key.
     motemix_os::memory::protect();
-    let words = Words::parse_from(program::own_words("loopix"));
-    program::run_in_format("motemix", &words.logs.log, words.logs.log_format, || run(words.command))
+    let called = program::called("motemix-loopix", "loopix");
+    let words = Words::parse_from(called.words);
+    program::run_in_format(called.name, &words.logs.log, words.logs.log_format, || run(words.command))
 }

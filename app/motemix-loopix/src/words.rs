@@ -10,6 +10,7 @@ use motemix_program::program;
 #[command(
     name = "motemix-loopix",
     version,
+    args_override_self = true,
     max_term_width = 110,
     after_long_help = "\
 First steps:

@@ -76,13 +76,11 @@ const RULES: [Rule; 35] = [
     Rule {
         name: "motemix-host",
         may_use: &[
-            "motemix-time",
             "motemix-crypto",
             "motemix-sphinx",
             "motemix-directory",
             "motemix-node",
             "motemix-neighbour",
-            "motemix-object",
             "motemix-link",
             "motemix-toml",
             "motemix-os",

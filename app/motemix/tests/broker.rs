@@ -150,7 +150,7 @@ fn a_broker_does_not_go_on_from_a_store_that_vanished_was_cut_or_was_put_back() 
         refuses(&data, 1, &["broker.sqlite: ", says, "taken again", "motemix adopt"]);
         motemix(["adopt", store.to_str().expect("UTF-8")]).succeeds();
         let broker = Broker::start(&data, &[]);
-        let in_use = ["broker.sqlite: in use by process ", "(motemix)", "stop that program first"];
+        let in_use = ["broker.sqlite: in use by process ", "(motemix-broker)", "stop that program first"];
         motemix(["adopt", store.to_str().expect("UTF-8")]).fails(1, &in_use);
         let is_anew = says == "it is empty" || says == "it is gone";
         assert_eq!(broker.endpoints().contains("ep=shed"), !is_anew, "{says}");

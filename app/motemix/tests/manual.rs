@@ -77,6 +77,8 @@ fn a_program_that_goes_on_hears_all_words() {
         ["--log-format", "json", "loopix", "status", "--dir", "/nowhere"],
         ["loopix", "--log-format", "json", "status", "--dir", "/nowhere"],
         ["--log-format=json", "--log", "info", "loopix", "status", "--dir=/nowhere"],
+        // The later word counts, on both sides of the command.
+        ["--log-format=text", "loopix", "--log-format=json", "status", "--dir", "/nowhere"],
     ] {
         let run = motemix(words);
         assert_ne!(run.status(), 0);

@@ -21,7 +21,8 @@ First steps:
   motemixd node --config mix-1/node.toml
   motemixd status --config mix-1/node.toml
 
-`motemixd help COMMAND` explains a command. The program motemix has the same commands."
+`motemixd help COMMAND` explains a command. The program motemix has the same
+commands, and texts name it: where one says motemix, motemixd does the same."
 )]
 pub struct Daemon {
     #[command(flatten)]

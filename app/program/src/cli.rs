@@ -66,7 +66,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 pub struct Logs {
     /// What to log to stderr: a level, or levels of parts, for example `info` or
-    /// `motemix_host=debug`.
+    /// `warn,motemix_host=debug`.
     #[arg(
         long,
         global = true,

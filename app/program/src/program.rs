@@ -7,6 +7,7 @@ use rustix::fs::Mode;
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -129,7 +130,8 @@ pub fn of_nodes() -> anyhow::Result<PathBuf> {
 pub fn beside(name: &'static str) -> anyhow::Result<PathBuf> {
     // Networks start it once for each node; its version is asked once.
     static IS_OURS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let own = std::env::current_exe();
+    let own = own.with_context(|| format!("cannot find this program's own file; start {name} itself"))?;
     let found = own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     if found == own {
         return Ok(found);
@@ -141,6 +143,7 @@ pub fn beside(name: &'static str) -> anyhow::Result<PathBuf> {
             how_to_get(name)
         );
     }
+    check_owner(&own, &found)?;
     let mut ours = IS_OURS.lock().unwrap_or_else(PoisonError::into_inner);
     if !ours.contains(&found) {
         check_version(name, &found)?;
@@ -157,7 +160,22 @@ fn how_to_get(name: &str) -> String {
     };
     format!(
         "`cargo build --package {package}` in the same profile puts it there, for an installed one `cargo install \
-         --path app/{name}`"
+         --path app/{name}` in the sources, or `cargo install {package}`"
+    )
+}
+
+/// A program that a stranger put beside this one, in a folder where everybody may, is not started.
+fn check_owner(own: &Path, found: &Path) -> anyhow::Result<()> {
+    let look = |path: &Path| fs::metadata(path).with_context(|| format!("{}", path.display()));
+    let (own, other) = (look(own)?, look(found)?);
+    let is_known = [0, own.uid(), rustix::process::geteuid().as_raw()].contains(&other.uid());
+    if is_known && other.mode() & 0o002 == 0 {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "{}: somebody else put it there, or everybody may change it; see who did, and install the programs in a \
+         folder of root's or your own",
+        found.display()
     )
 }
 
@@ -185,22 +203,32 @@ pub fn become_program(name: &'static str) -> Failure {
         Ok(program) => program,
         Err(error) => return Failure::broken(format!("{error:#}")),
     };
-    let mut words = std::env::args_os();
-    let first = words.next().unwrap_or_else(|| "motemix".into());
-    let error = Command::new(&program).arg0(first).args(words).exec();
+    let words = std::env::args_os().skip(1);
+    let error = Command::new(&program).arg0(MOTEMIX).args(words).exec();
     Failure::failed(format!("cannot run {}: {error}", program.display()))
 }
 
-/// What a program of motemix was given: its own words, or those of `motemix` with the name of a
-/// command among them, which says what it already is.
-pub fn own_words(command: &str) -> Vec<OsString> {
+/// What a program of motemix that became another one calls itself.
+const MOTEMIX: &str = "motemix";
+
+/// What a program was called, and what it was told.
+pub struct Called {
+    /// Its own name, or `motemix`.
+    pub name: &'static str,
+    pub words: Vec<OsString>,
+}
+
+/// What this process was given: the words of the program `name`, or those of `motemix` that became
+/// it, with the command among them that says what it already is.
+pub fn called(name: &'static str, command: &str) -> Called {
     let mut words: Vec<_> = std::env::args_os().collect();
-    let is_motemix =
-        words.first().is_some_and(|first| Path::new(first).file_stem() == Some("motemix".as_ref()));
-    if is_motemix && let Some(at) = place_of(command, &words) {
+    if words.first().is_none_or(|first| first != MOTEMIX) {
+        return Called { name, words };
+    }
+    if let Some(at) = place_of(command, &words) {
         words.remove(at);
     }
-    words
+    Called { name: MOTEMIX, words }
 }
 
 /// Where a command stands: no option that stands before it has a value of that name.

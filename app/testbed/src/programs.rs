@@ -6,10 +6,11 @@ use std::process::Command;
 use std::sync::Once;
 
 /// The packages that have them, and their names.
-const PROGRAMS: [(&str, &str); 3] = [
+const PROGRAMS: [(&str, &str); 4] = [
     ("motemix", "motemix"),
     ("motemix-broker-program", "motemix-broker"),
     ("motemix-loopix-program", "motemix-loopix"),
+    ("motemixd", "motemixd"),
 ];
 
 /// The program at this path, with the others beside it, none older than its sources.

@@ -21,9 +21,13 @@ impl HostClock {
         Self { origin: HostInstant::now() }
     }
 
-    /// A clock that was started so long ago.
+    /// A clock that was started so long ago, for tests.
+    ///
+    /// # Panics
+    /// The platform's time began later.
+    #[doc(hidden)]
     pub fn started(ago: Duration) -> Self {
-        Self { origin: HostInstant::now().checked_sub(ago).unwrap_or_else(HostInstant::now) }
+        Self { origin: HostInstant::now().checked_sub(ago).expect("the platform's time began before") }
     }
 
     /// The node's time.

@@ -202,11 +202,11 @@ fn a_program_of_the_nodes_of_another_version_starts_no_node() {
         for words in [text(&nodes), said, own, "cargo install --path app/motemix-loopix"] {
             assert!(run.stderr().contains(words), "{words:?} is not in {}", run.stderr());
         }
-        assert!(!folder.path().join("motemix.ran").exists(), "it was started");
+        assert!(!folder.path().join("motemix-loopix.ran").exists(), "it was started");
     }
     // The same program in the right version is started.
     let (folder, _) = of_version(own);
-    assert!(folder.path().join("motemix.ran").exists(), "it was not started");
+    assert!(folder.path().join("motemix-loopix.ran").exists(), "it was not started");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod send;
 
 use motemix_program::cli::{Broker, Cli, Command, Link, Net};
 use motemix_program::failure::Failure;
+use motemix_program::foreground::end_with_parent;
 use motemix_program::program;
 use motemixd::commands::{authority, backup, directory, node, status};
 
@@ -41,7 +42,13 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Id(command) => id::run(&command),
         Command::Object(command) => object::run(&command),
         Command::Broker(Broker { client: Some(client), .. }) => broker::run(&client),
-        Command::Broker(_) => Err(program::become_program("motemix-broker")),
+        Command::Broker(Broker { server, .. }) => {
+            // Before the next program begins: its parent may have ended then.
+            if server.with_parent {
+                end_with_parent()?;
+            }
+            Err(program::become_program("motemix-broker"))
+        }
         Command::Loopix(_) => Err(program::become_program("motemix-loopix")),
         Command::Demo(args) => demo::demo(&args),
         Command::Completions(args) => program::completions(&mut Cli::words(), args.shell),

@@ -15,9 +15,9 @@
 use std::hash::Hasher as _;
 use std::time::Duration;
 
+use chacha20::ChaCha12Rng;
 use motemix_crypto::Secret;
 use motemix_time::Instant;
-use chacha20::ChaCha12Rng;
 use rand_core::{CryptoRng, Rng as _, SeedableRng as _};
 use siphasher::sip::SipHasher24;
 use subtle::ConstantTimeEq as _;
