@@ -67,6 +67,11 @@ fn a_program_that_is_missing_or_of_another_version_is_named_with_the_way_to_get_
         fs::set_permissions(&other, PermissionsExt::from_mode(0o755)).unwrap();
         run().fails(2, &["says other 9", &format!("needs {name} {}", env!("CARGO_PKG_VERSION")), &way]);
         assert!(!folder.path().join(format!("{name}.ran")).exists());
+        // Whom everybody may change may be anybody's: it is not even asked for its version.
+        fs::write(&other, "#!/bin/sh\ntouch \"$0.ran\"\n").unwrap();
+        fs::set_permissions(&other, PermissionsExt::from_mode(0o757)).unwrap();
+        run().fails(2, &[name, "everybody may change it", "install the programs in a folder of root's"]);
+        assert!(!folder.path().join(format!("{name}.ran")).exists());
     }
 }
 
